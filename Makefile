@@ -1,0 +1,33 @@
+# Everything a fresh machine with Python 3.11+, pip and make needs.
+PYTHON ?= python3
+VENV   := .venv
+BIN    := $(VENV)/bin
+
+.PHONY: help demo test check bench clean
+
+help:            ## list the commands
+	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## */\t/'
+
+# One stamp per set of extras; it is made anew when the dependencies change.
+$(VENV)/.made-%: pyproject.toml
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[$*]"
+	@touch $@
+
+demo: $(VENV)/.made-plot,report    ## reproduce the paper's experiments
+	$(BIN)/pursuit reproduce all --out reproduction
+
+test: $(VENV)/.made-test           ## run the tests
+	$(BIN)/python -m pytest -n auto
+
+check: $(VENV)/.made-test,check    ## tests, linter, types
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/python -m pytest -n auto
+
+bench: $(VENV)/.made-bench         ## side by side with other libraries
+	$(BIN)/python benchmarks/encode.py
+
+clean:           ## remove what the other commands made
+	rm -rf $(VENV) reproduction .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -1,0 +1,72 @@
+"""pursuit: minimise a smooth convex function over the span of a set of atoms.
+
+>>> import numpy as np
+>>> import pursuit
+>>> atoms = pursuit.Dictionary(np.random.default_rng(0).standard_normal((20, 10)))
+>>> result = pursuit.solve(pursuit.SquaredDistance(np.ones(10)), atoms, max_atoms=5)
+>>> result.status.name
+'MAX_ATOMS'
+"""
+
+from __future__ import annotations
+
+import logging
+from importlib import import_module
+from typing import Any
+
+__version__ = "0.1.0"
+
+# Where each public name lives. It is loaded when it is first asked for, so that importing
+# pursuit costs little and never pulls in a compiler or a plotting library.
+_HOME = {
+    "AtomSet": "atoms",
+    "Coordinates": "atoms",
+    "Dictionary": "atoms",
+    "FiniteAtoms": "atoms",
+    "Sphere": "atoms",
+    "LeastSquares": "objectives",
+    "Objective": "objectives",
+    "Quadratic": "objectives",
+    "QuadraticObjective": "objectives",
+    "SquaredDistance": "objectives",
+    "Problem": "problem",
+    "Sampling": "sampling",
+    "Random": "directions",
+    "Replay": "directions",
+    "Steepest": "directions",
+    "AffineInvariant": "steps",
+    "ExactLineSearch": "steps",
+    "Smooth": "steps",
+    "Greedy": "advances",
+    "FixedNu": "momentum",
+    "Plain": "momentum",
+    "Method": "methods",
+    "solve": "driver",
+    "Snapshot": "driver",
+    "Result": "results",
+    "Status": "results",
+    "Trace": "results",
+    "State": "state",
+    "InputError": "errors",
+    "MissingExtra": "errors",
+    "PursuitError": "errors",
+}
+_MODULES = ("geometry", "methods", "plots", "unmixing")
+
+__all__ = [*_HOME, *_MODULES, "__version__"]  # noqa: PLE0604
+
+logging.getLogger(__name__).addHandler(logging.NullHandler())
+
+
+def __getattr__(name: str) -> Any:
+    if name in _MODULES:
+        return import_module(f"{__name__}.{name}")
+    if name not in _HOME:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = getattr(import_module(f"{__name__}.{_HOME[name]}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -1,0 +1,40 @@
+"""How x improves from a point."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from pursuit.directions import Direction, Steepest
+from pursuit.points import Point
+from pursuit.run import Progress, Run
+from pursuit.steps import Smooth, Step
+
+Improve = Callable[[Point], Progress]
+
+
+class Advance(Protocol):
+    """A rule that moves a point to a better one."""
+
+    def start(self, run: Run) -> Improve: ...
+
+
+@dataclass(frozen=True)
+class Greedy:
+    """One atom, one step: the body of Algorithms 1 and 2 and of random pursuit."""
+
+    direction: Direction = field(default_factory=Steepest)
+    step: Step = field(default_factory=Smooth)
+
+    def start(self, run: Run) -> Improve:
+        choose = self.direction.start(run, "picks")
+        measure = self.step.start(run)
+
+        def improve(x: Point) -> Progress:
+            z, c, slope = choose(x)  # z_t = LMO_A(∇f(x_t)), or z_t ~ p
+            gamma, decrease = measure(x, z, c)
+            x.move(gamma, z)  # x_{t+1} = x_t − γ z_t
+            return Progress(z, gamma, c, slope, decrease)
+
+        return improve

@@ -1,0 +1,141 @@
+"""What a set of atoms is: the symmetric set A ∪ −A behind a linear oracle."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from pursuit.errors import InputError
+from pursuit.validation import Array
+
+Atom = Any
+"""An atom is an opaque handle: a row number, an array, a pair (u, v)."""
+
+
+class Unit(NamedTuple):
+    """A set of unit atoms, and the norms that were divided out (None where they were all one)."""
+
+    atoms: AtomSet
+    scale: Array | None
+
+
+class AtomSet(ABC):
+    """A set A of atoms in a space of arrays of one shape.
+
+    Every update of the library is even in z, so a set object stands for A ∪ −A and its oracle
+    maximises \\|⟨d, z⟩\\|. A subclass gives `shape`, `lmo`, `draw` and `vector`; the rest has
+    defaults that it may replace by something faster.
+    """
+
+    shape: tuple[int, ...]
+    dtype: np.dtype[Any] = np.dtype(np.float64)
+
+    @abstractmethod
+    def lmo(self, d: Array) -> Atom:
+        """An atom that maximises \\|⟨d, z⟩\\|; of several, the one with the lowest index."""
+
+    @abstractmethod
+    def draw(self, rng: np.random.Generator, size: int) -> Sequence[Atom]:
+        """`size` atoms drawn independently from the uniform distribution of the set."""
+
+    @abstractmethod
+    def vector(self, z: Atom) -> Array:
+        """The atom as an array of the set's shape."""
+
+    def inner(self, d: Array, z: Atom) -> float:
+        """⟨d, z⟩."""
+        return float(np.vdot(d, self.vector(z)))
+
+    def norm2(self, z: Atom) -> float:
+        """‖z‖²."""
+        vector = self.vector(z)
+        return float(np.vdot(vector, vector))
+
+    def image(self, A: Any, z: Atom) -> Array:
+        """A z for a linear map A."""
+        image: Array = A @ self.vector(z)
+        return image
+
+    def dual_norm(self, d: Array) -> float:
+        """‖d‖_{A*} = max over A of \\|⟨d, z⟩\\|."""
+        return abs(self.inner(d, self.lmo(d)))
+
+    def gauge(self, x: Array) -> float:
+        """The atomic norm ‖x‖_A, +inf outside lin(A)."""
+        raise InputError(f"atoms: {type(self).__name__} has no known gauge")
+
+    @property
+    @abstractmethod
+    def radius(self) -> float:
+        """max ‖z‖ over the set."""
+
+    @property
+    @abstractmethod
+    def rank(self) -> int:
+        """dim lin(A)."""
+
+    def spans(self, x: Array) -> bool:
+        """Whether x lies in lin(A), up to rounding."""
+        return self.rank == int(np.prod(self.shape))
+
+    def unit(self) -> Unit:
+        """The same directions as atoms of norm one, and the norms. Sets of unit atoms: itself."""
+        return Unit(self, None)
+
+    def pack(self, atoms: Sequence[Atom]) -> Array:
+        """The handles as one plain array, for a file."""
+        return np.array([self.vector(z) for z in atoms]).reshape(-1, *self.shape)
+
+    def unpack(self, packed: Array) -> list[Atom]:
+        """The handles back from `pack`."""
+        return list(packed)
+
+
+class FiniteAtoms(AtomSet):
+    """A set of n atoms whose handles are the row numbers 0 … n − 1."""
+
+    @abstractmethod
+    def __len__(self) -> int: ...
+
+    @property
+    @abstractmethod
+    def matrix(self) -> Array:
+        """The atoms as rows, shape (n, d); d = product of `shape`."""
+
+    @property
+    @abstractmethod
+    def norms(self) -> Array:
+        """‖z_j‖ for every atom."""
+
+    @abstractmethod
+    def correlate(self, d: Array) -> Array:
+        """c_j = ⟨z_j, d⟩ for every atom."""
+
+    @abstractmethod
+    def combine(self, weights: Array) -> Array:
+        """Σ weights_j z_j."""
+
+    def lmo(self, d: Array) -> int:
+        return int(np.argmax(np.abs(self.correlate(d))))
+
+    def draw(self, rng: np.random.Generator, size: int) -> Sequence[Atom]:
+        return rng.integers(0, len(self), size).tolist()
+
+    def dual_norm(self, d: Array) -> float:
+        return float(np.max(np.abs(self.correlate(d))))
+
+    def norm2(self, z: Atom) -> float:
+        return float(self.norms[z]) ** 2
+
+    @property
+    def radius(self) -> float:
+        return float(np.max(self.norms))
+
+    def pack(self, atoms: Sequence[Atom]) -> Array:
+        return np.asarray(atoms, dtype=np.int64)
+
+    def unpack(self, packed: Array) -> list[Atom]:
+        return [int(j) for j in packed]

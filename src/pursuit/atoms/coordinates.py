@@ -1,0 +1,64 @@
+"""The coordinate directions: matching pursuit over them is coordinate descent."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from pursuit.atoms.base import Atom, FiniteAtoms
+from pursuit.validation import Array, count
+
+
+class Coordinates(FiniteAtoms):
+    """A = {e_1, …, e_n}: the corners of the ℓ1 ball, with ‖x‖_A = ‖x‖₁ and ‖d‖_{A*} = ‖d‖_∞."""
+
+    def __init__(self, n: int) -> None:
+        self.shape = (count("n", n, minimum=1),)
+
+    def __len__(self) -> int:
+        return self.shape[0]
+
+    def __repr__(self) -> str:
+        return f"Coordinates({len(self)})"
+
+    @property
+    def matrix(self) -> Array:
+        return np.eye(len(self))
+
+    @property
+    def norms(self) -> Array:
+        return np.ones(len(self))
+
+    @property
+    def radius(self) -> float:
+        return 1.0
+
+    @property
+    def rank(self) -> int:
+        return len(self)
+
+    def vector(self, z: Atom) -> Array:
+        e = np.zeros(self.shape)
+        e[z] = 1
+        return e
+
+    def inner(self, d: Array, z: Atom) -> float:
+        return float(d[z])
+
+    def image(self, A: Any, z: Atom) -> Array:
+        if isinstance(A, np.ndarray):
+            return A[:, z]
+        return super().image(A, z)
+
+    def norm2(self, z: Atom) -> float:
+        return 1.0
+
+    def correlate(self, d: Array) -> Array:
+        return d.copy()
+
+    def combine(self, weights: Array) -> Array:
+        return weights.copy()
+
+    def gauge(self, x: Array) -> float:
+        return float(np.abs(x).sum())

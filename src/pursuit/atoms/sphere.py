@@ -1,0 +1,54 @@
+"""The unit sphere: matching pursuit over it is gradient descent."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from pursuit.atoms.base import Atom, AtomSet
+from pursuit.validation import Array, count
+
+
+class Sphere(AtomSet):
+    """A = {z : ‖z‖₂ = 1}, an infinite set with ‖·‖_A = ‖·‖_{A*} = ‖·‖₂."""
+
+    def __init__(self, *shape: int) -> None:
+        self.shape = tuple(count("shape", n, minimum=1) for n in shape) or (1,)
+
+    def __repr__(self) -> str:
+        return f"Sphere{self.shape}"
+
+    def lmo(self, d: Array) -> Atom:
+        norm = np.linalg.norm(d)
+        if norm == 0:
+            first = np.zeros(self.shape)
+            first.flat[0] = 1
+            return first
+        return d / norm
+
+    def draw(self, rng: np.random.Generator, size: int) -> Sequence[Atom]:
+        z = rng.standard_normal((size, *self.shape))
+        norms = np.linalg.norm(z.reshape(size, -1), axis=1)
+        return list(z / norms.reshape(-1, *[1] * len(self.shape)))
+
+    def vector(self, z: Atom) -> Array:
+        vector: Array = z
+        return vector
+
+    def norm2(self, z: Atom) -> float:
+        return 1.0
+
+    def dual_norm(self, d: Array) -> float:
+        return float(np.linalg.norm(d))
+
+    def gauge(self, x: Array) -> float:
+        return float(np.linalg.norm(x))
+
+    @property
+    def radius(self) -> float:
+        return 1.0
+
+    @property
+    def rank(self) -> int:
+        return int(np.prod(self.shape))

@@ -1,0 +1,88 @@
+"""The arrays of real numbers in one file, and one sentence for every damaged file."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pursuit.errors import InputError, PursuitError
+
+Array = NDArray[Any]
+Shape = tuple[int, ...]
+
+REAL_KINDS = "fiub"
+"""The kinds of NumPy types that are real numbers."""
+
+
+@dataclass(frozen=True)
+class ArrayFile:
+    """The arrays of real numbers in one file: their shapes, and how to load one by its name."""
+
+    path: Path
+    shapes: Mapping[str, Shape]
+    read: Callable[[str], Array]
+
+    def load(self, name: str) -> Array:
+        """The array called `name`, in the byte order of this machine."""
+        if name not in self.shapes:
+            raise InputError(f"{self.path}: has no array '{name}', but {self.listing()}")
+        with reading(self.path):
+            array = np.asarray(self.read(name))
+        if array.dtype.kind not in REAL_KINDS:
+            raise InputError(f"{self.path}: expected real numbers in '{name}', got {array.dtype}")
+        if array.shape != self.shapes[name]:
+            raise InputError(f"{self.path}: the array '{name}' is damaged")
+        return array.astype(array.dtype.newbyteorder("="), copy=False)
+
+    def listing(self) -> str:
+        """The names and shapes, for messages."""
+        return ", ".join(f"{name} ({by(shape)})" for name, shape in self.shapes.items())
+
+
+def existing_file(path: str | os.PathLike[str]) -> Path:
+    """`path` as the path of a file that is there."""
+    file = Path(path)
+    if not file.is_file():
+        problem = "is a folder, not a file" if file.is_dir() else "there is no such file"
+        raise InputError(f"{file}: {problem}")
+    return file
+
+
+def by(shape: Shape) -> str:
+    """A shape for people: 162 × 5929."""
+    return " × ".join(str(size) for size in shape) or "a number"
+
+
+@contextmanager
+def reading(path: Path) -> Iterator[None]:
+    """Turn whatever a decoder says about a damaged file into one sentence that names the file."""
+    try:
+        yield
+    except PursuitError:
+        raise
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read ({error.strerror or _line(error)})") from None
+    except Exception as error:
+        # Decoders raise nearly anything on bytes that they did not expect (zlib.error,
+        # struct.error, KeyError, MemoryError): to the reader of a message all mean the same.
+        raise InputError(f"{path}: is damaged or incomplete ({_line(error)})") from None
+
+
+def _line(error: Exception) -> str:
+    return " ".join(str(error).split()) or type(error).__name__
+
+
+def no_arrays(path: Path) -> ArrayFile:
+    """A file in which there is nothing to load."""
+
+    def read(name: str) -> Array:
+        raise KeyError(name)
+
+    return ArrayFile(path, {}, read)

@@ -1,0 +1,62 @@
+"""Arrays saved by NumPy: .npy and .npz."""
+
+from __future__ import annotations
+
+import math
+import zipfile
+from pathlib import Path
+from typing import IO, Any
+
+import numpy as np
+
+from pursuit.errors import InputError
+from pursuit.files.arrays import REAL_KINDS, Array, ArrayFile, Shape, no_arrays
+
+
+def open_npy(path: Path) -> ArrayFile:
+    """The one array of a .npy file, under the name of the file."""
+    with path.open("rb") as stream:
+        shape, dtype = _npy_header(path, stream)
+        missing = stream.tell() + math.prod(shape) * dtype.itemsize - path.stat().st_size
+    if dtype.kind not in REAL_KINDS:
+        return no_arrays(path)
+    if missing > 0:
+        raise InputError(f"{path}: is incomplete, {missing} bytes are missing at its end")
+    return ArrayFile(path, {path.stem: shape}, lambda _: np.load(path, allow_pickle=False))
+
+
+def open_npz(path: Path) -> ArrayFile:
+    """The arrays of real numbers in a .npz file."""
+    if not zipfile.is_zipfile(path):
+        raise InputError(f"{path}: is not a complete .npz file")
+    shapes = {}
+    with zipfile.ZipFile(path) as archive:
+        for member in archive.namelist():
+            if member.endswith(".npy"):
+                with archive.open(member) as stream:
+                    shape, dtype = _npy_header(path, stream)
+                if dtype.kind in REAL_KINDS:
+                    shapes[member.removesuffix(".npy")] = shape
+    return ArrayFile(path, shapes, lambda name: _load_member(path, name))
+
+
+def _load_member(path: Path, name: str) -> Array:
+    with np.load(path, allow_pickle=False) as archive:
+        return np.asarray(archive[name])
+
+
+def _npy_header(path: Path, stream: IO[bytes]) -> tuple[Shape, np.dtype[Any]]:
+    """Shape and type of an array, from its header alone."""
+    try:
+        version = np.lib.format.read_magic(stream)
+    except ValueError:
+        raise InputError(
+            f"{path}: is not an array saved by NumPy (a pickle, perhaps: those are never loaded)"
+        ) from None
+    if version == (1, 0):
+        shape, _, dtype = np.lib.format.read_array_header_1_0(stream)
+    elif version == (2, 0):
+        shape, _, dtype = np.lib.format.read_array_header_2_0(stream)
+    else:
+        raise InputError(f"{path}: is in version {version} of NumPy's format, not for numbers")
+    return shape, dtype

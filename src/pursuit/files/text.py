@@ -1,0 +1,52 @@
+"""Tables of numbers as text: .csv with commas, semicolons, tabs or blanks."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+
+from pursuit.errors import InputError
+from pursuit.files.arrays import Array, ArrayFile, no_arrays
+
+
+def open_csv(path: Path) -> ArrayFile:
+    """The table in a text file, under its name; a first line without any number is a title."""
+    lines = path.read_text(encoding="utf-8-sig").splitlines()
+    numbered = {i: line for i, line in enumerate(lines, 1) if line.strip()}
+    first = next(iter(numbered.values()), "")
+    separator = next((mark for mark in ";\t," if mark in first), None)
+    if not any(_is_number(cell) for cell in first.split(separator)):
+        numbered = dict(list(numbered.items())[1:])  # the first line has titles
+    if not numbered:
+        return no_arrays(path)
+    table = _table(path, numbered, separator)
+    return ArrayFile(path, {path.stem: table.shape}, lambda _: table)
+
+
+def _table(path: Path, numbered: dict[int, str], separator: str | None) -> Array:
+    try:
+        return np.loadtxt(numbered.values(), delimiter=separator, comments=None, ndmin=2)
+    except ValueError as error:
+        raise InputError(f"{path}: {_first_problem(numbered, separator) or error}") from None
+
+
+def _first_problem(numbered: dict[int, str], separator: str | None) -> str | None:
+    """Where a table that NumPy refused is wrong, in the line numbers of the file."""
+    width = len(next(iter(numbered.values())).split(separator))
+    for i, line in numbered.items():
+        cells = line.split(separator)
+        for j, cell in enumerate(cells, 1):
+            if not _is_number(cell):
+                return f"line {i}, column {j}: {cell.strip()!r} is not a number"
+        if len(cells) != width:
+            return f"line {i}: expected {width} numbers as in the first line, got {len(cells)}"
+    return None
+
+
+def _is_number(cell: str) -> bool:
+    try:
+        float(cell)
+    except ValueError:
+        return False
+    return True

@@ -1,0 +1,108 @@
+"""The named methods: an advance and a momentum each.
+
+==============================  ==========================  =================================
+name                            in the paper                over `Coordinates` it is
+==============================  ==========================  =================================
+matching-pursuit                Algorithm 1                 steepest coordinate descent
+affine-invariant                Algorithm 2                 steepest coordinate descent
+random-pursuit                  §2, Theorem 4               random coordinate descent
+accelerated-random              Algorithm 3                 accelerated random CD
+accelerated-matching-pursuit    Algorithm 4                 accelerated greedy CD
+greedy-greedy                   Algorithm 4 with z̃ = z      AGCD (Lu, Freund & Mirrokni 2018)
+==============================  ==========================  =================================
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from pursuit.advances import Advance, Greedy
+from pursuit.directions import Direction, Random, Steepest
+from pursuit.errors import InputError
+from pursuit.momentum import FixedNu, Momentum, Plain
+from pursuit.steps import AffineInvariant, Smooth, Step
+
+
+@dataclass(frozen=True)
+class Method:
+    """An advance (how x improves from a point) and a momentum (from which point)."""
+
+    name: str
+    advance: Advance
+    momentum: Momentum
+
+
+def matching_pursuit(*, direction: Direction | None = None, step: Step | None = None) -> Method:
+    """Algorithm 1, generalized matching pursuit: z = LMO(∇f(x)), x ← x − ⟨∇f(x), z⟩/(L‖z‖²) z."""
+    return Method("matching-pursuit", Greedy(direction or Steepest(), step or Smooth()), Plain())
+
+
+def affine_invariant(*, direction: Direction | None = None, L_A: float | None = None) -> Method:
+    """Algorithm 2, affine-invariant matching pursuit: x ← x − ⟨∇f(x), z⟩/L_A z."""
+    return Method(
+        "affine-invariant", Greedy(direction or Steepest(), AffineInvariant(L_A)), Plain()
+    )
+
+
+def random_pursuit(*, sampling: object | None = None, step: Step | None = None) -> Method:
+    """Random pursuit (Theorem 4): z ~ p in place of the oracle."""
+    return Method("random-pursuit", Greedy(Random(sampling), step or Smooth()), Plain())
+
+
+def accelerated_random(
+    *,
+    nu: float | None = None,
+    direction: Direction | None = None,
+    sampling: object | None = None,
+    step: Step | None = None,
+    L: float | None = None,
+) -> Method:
+    """Algorithm 3, accelerated random pursuit; `nu` is ν′, computed exactly where not given."""
+    pick = direction or Random(sampling)
+    return Method("accelerated-random", Greedy(pick, step or Smooth(L)), FixedNu(nu, None, L))
+
+
+def accelerated_matching_pursuit(
+    *,
+    nu: float | None = None,
+    direction: Direction | None = None,
+    probe: Direction | None = None,
+    sampling: object | None = None,
+    step: Step | None = None,
+    L: float | None = None,
+) -> Method:
+    """Algorithm 4, accelerated matching pursuit; where `nu` is not given, a safe ν is computed."""
+    advance = Greedy(direction or Steepest(), step or Smooth(L))
+    momentum = FixedNu(nu, probe or Random(sampling), L)
+    return Method("accelerated-matching-pursuit", advance, momentum)
+
+
+def greedy_greedy(
+    *, nu: float | None = None, step: Step | None = None, L: float | None = None
+) -> Method:
+    """Algorithm 4 with z̃ = z: both sequences move along the oracle's atom.
+
+    There is no proof of convergence; the driver stops a run that diverges. `nu` is dim lin(A)
+    times the squared radius where it is not given.
+    """
+    return Method("greedy-greedy", Greedy(Steepest(), step or Smooth(L)), FixedNu(nu, None, L))
+
+
+NAMED: dict[str, Callable[[], Method]] = {
+    "matching-pursuit": matching_pursuit,
+    "affine-invariant": affine_invariant,
+    "random-pursuit": random_pursuit,
+    "accelerated-random": accelerated_random,
+    "accelerated-matching-pursuit": accelerated_matching_pursuit,
+    "greedy-greedy": greedy_greedy,
+}
+
+
+def as_method(method: str | Method) -> Method:
+    """A method from its name."""
+    if isinstance(method, Method):
+        return method
+    if method not in NAMED:
+        raise InputError(f"method: expected one of {', '.join(NAMED)}, or a Method, got {method!r}")
+    return NAMED[method]()

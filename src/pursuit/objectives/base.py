@@ -1,0 +1,83 @@
+"""What an objective is: a smooth convex f, seen through a linear image of x where that is cheap."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from pursuit.atoms.base import Atom, AtomSet
+from pursuit.validation import Array
+
+if TYPE_CHECKING:
+    from pursuit.points import Point
+
+
+class Objective(ABC):
+    """A convex and L-smooth f: give `shape`, `value` and `gradient`, and `L` where it is known.
+
+    Many losses are cheap once a linear image u of x is known (u = Ax for least squares, u = Xβ
+    for linear models). A point keeps u up to date while x moves, and asks `value_at` and
+    `gradient_at`. An objective without such an image leaves those three as they are.
+    """
+
+    shape: tuple[int, ...]
+    L: float | None = None
+    mu: float = 0.0
+    dtype: np.dtype[np.float32] | np.dtype[np.float64] = np.dtype(np.float64)
+
+    @abstractmethod
+    def value(self, x: Array) -> float:
+        """f(x)."""
+
+    @abstractmethod
+    def gradient(self, x: Array) -> Array:
+        """∇f(x), an array of x's shape."""
+
+    def image(self, x: Array) -> Array:
+        """A linear map of x that makes `value_at` and `gradient_at` cheap."""
+        return x
+
+    def value_at(self, x: Array, image: Array) -> float:
+        """f(x), the image of x being known."""
+        return self.value(x)
+
+    def gradient_at(self, x: Array, image: Array) -> Array:
+        """∇f(x), the image of x being known."""
+        return self.gradient(x)
+
+    def curvature(self, z: Array, image: Array) -> float:
+        """An upper bound on zᵀ∇²f(x)z over all x, the image of z being known."""
+        if self.L is None:
+            return np.inf
+        return self.L * float(np.vdot(z, z))
+
+    def atom_image(self, atoms: AtomSet, z: Atom) -> Array:
+        """The image of an atom."""
+        return self.image(atoms.vector(z))
+
+    def point(self, atoms: AtomSet, x0: Array) -> Point:
+        """A point of lin(A) at x0, in the representation that suits f and the set."""
+        from pursuit.points import AmbientPoint
+
+        return AmbientPoint(self, atoms, x0)
+
+
+class QuadraticObjective(Objective):
+    """f with a constant Hessian H: correlations with the gradient are affine in x."""
+
+    def pull(self, image: Array) -> Array:
+        """H d, the image of d being known."""
+        return image
+
+    def hessian(self, d: Array) -> Array:
+        """H d."""
+        return self.pull(self.image(d))
+
+    def point(self, atoms: AtomSet, x0: Array) -> Point:
+        from pursuit.points import AmbientPoint, GramPoint
+
+        if GramPoint.suits(atoms):
+            return GramPoint(self, atoms, x0)
+        return AmbientPoint(self, atoms, x0)

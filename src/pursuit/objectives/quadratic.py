@@ -1,0 +1,183 @@
+"""The quadratics: a distance, least squares, a general one."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from pursuit.atoms.base import Atom, AtomSet
+from pursuit.errors import InputError
+from pursuit.objectives.base import QuadraticObjective
+from pursuit.validation import Array, real_array, shaped_array
+
+DENSE_LIMIT = 2000
+"""Up to this size the largest singular value is taken from a dense factorisation."""
+
+
+class SquaredDistance(QuadraticObjective):
+    """f(x) = ½‖x − b‖², with H = I, L = μ = 1; matching pursuit on it is Mallat and Zhang's."""
+
+    L = 1.0
+    mu = 1.0
+
+    def __init__(self, b: object) -> None:
+        self.b = real_array("b", b)
+        self.shape = self.b.shape
+        self.dtype = self.b.dtype
+
+    def __repr__(self) -> str:
+        return f"SquaredDistance(b of shape {self.shape})"
+
+    @cached_property
+    def signal_norm(self) -> float:
+        """‖b‖, what `rtol` is relative to."""
+        return float(np.linalg.norm(self.b))
+
+    def value(self, x: Array) -> float:
+        return half_square(x - self.b)
+
+    def gradient(self, x: Array) -> Array:
+        gradient: Array = x - self.b
+        return gradient
+
+    def curvature(self, z: Array, image: Array) -> float:
+        return float(np.vdot(z, z))
+
+
+class LeastSquares(QuadraticObjective):
+    """f(x) = ½‖Ax − b‖², with H = AᵀA.
+
+    Parameters
+    ----------
+    A
+        An array, a SciPy sparse array or a `scipy.sparse.linalg.LinearOperator`, shape (m, d).
+    b
+        The m measurements.
+    """
+
+    def __init__(self, A: Any, b: object) -> None:
+        self.A = linear_map("A", A)
+        self.b = shaped_array("b", b, (self.A.shape[0],))
+        self.shape = (int(self.A.shape[1]),)
+        self.dtype = np.result_type(self.A.dtype, self.b.dtype)
+
+    def __repr__(self) -> str:
+        return f"LeastSquares(A of shape {tuple(self.A.shape)})"
+
+    @cached_property
+    def L(self) -> float:  # type: ignore[override]
+        """λ_max(AᵀA)."""
+        return largest_singular_value(self.A) ** 2
+
+    @cached_property
+    def signal_norm(self) -> float:
+        """‖b‖, what `rtol` is relative to."""
+        return float(np.linalg.norm(self.b))
+
+    def image(self, x: Array) -> Array:
+        image: Array = self.A @ x
+        return image
+
+    def value(self, x: Array) -> float:
+        return self.value_at(x, self.image(x))
+
+    def gradient(self, x: Array) -> Array:
+        return self.gradient_at(x, self.image(x))
+
+    def value_at(self, x: Array, image: Array) -> float:
+        return half_square(image - self.b)
+
+    def gradient_at(self, x: Array, image: Array) -> Array:
+        gradient: Array = self.A.T @ (image - self.b)
+        return gradient
+
+    def curvature(self, z: Array, image: Array) -> float:
+        return float(np.vdot(image, image))
+
+    def pull(self, image: Array) -> Array:
+        hd: Array = self.A.T @ image
+        return hd
+
+    def atom_image(self, atoms: AtomSet, z: Atom) -> Array:
+        return atoms.image(self.A, z)
+
+
+class Quadratic(QuadraticObjective):
+    """f(x) = ½xᵀHx − bᵀx, H symmetric and positive semi-definite."""
+
+    def __init__(self, H: object, b: object) -> None:
+        self.H = real_array("H", H, ndim=2)
+        if self.H.shape[0] != self.H.shape[1]:
+            raise InputError(f"H: expected a square matrix, got shape {self.H.shape}")
+        asymmetry = np.abs(self.H - self.H.T).max()
+        if asymmetry > 1e-8 * np.abs(self.H).max():
+            raise InputError(f"H: expected a symmetric matrix, got |H − Hᵀ| up to {asymmetry:.3g}")
+        self.b = shaped_array("b", b, (len(self.H),))
+        self.shape = self.b.shape
+        self.dtype = np.result_type(self.H.dtype, self.b.dtype)
+        spectrum = np.linalg.eigvalsh(self.H)
+        if spectrum[0] < -1e-8 * max(spectrum[-1], 0) or spectrum[-1] <= 0:
+            raise InputError(
+                "H: expected a positive semi-definite matrix other than zero, "
+                f"got eigenvalues {spectrum[0]:.3g} … {spectrum[-1]:.3g}"
+            )
+        self.L = float(spectrum[-1])
+        self.mu = max(float(spectrum[0]), 0.0)
+
+    def __repr__(self) -> str:
+        return f"Quadratic(H of shape {self.H.shape})"
+
+    def image(self, x: Array) -> Array:
+        image: Array = self.H @ x
+        return image
+
+    def value(self, x: Array) -> float:
+        return self.value_at(x, self.image(x))
+
+    def gradient(self, x: Array) -> Array:
+        return self.gradient_at(x, self.image(x))
+
+    def value_at(self, x: Array, image: Array) -> float:
+        return 0.5 * float(np.vdot(x, image)) - float(np.vdot(self.b, x))
+
+    def gradient_at(self, x: Array, image: Array) -> Array:
+        gradient: Array = image - self.b
+        return gradient
+
+    def curvature(self, z: Array, image: Array) -> float:
+        return float(np.vdot(z, image))
+
+    def atom_image(self, atoms: AtomSet, z: Atom) -> Array:
+        return atoms.image(self.H, z)
+
+
+def half_square(r: Array) -> float:
+    """½‖r‖², summed in float64."""
+    flat = r.reshape(-1).astype(np.float64, copy=False)
+    return 0.5 * float(flat @ flat)
+
+
+def linear_map(name: str, value: Any) -> Any:
+    """A dense array, or a sparse array or linear operator left as it is."""
+    from scipy.sparse import issparse
+    from scipy.sparse.linalg import LinearOperator
+
+    if isinstance(value, LinearOperator):
+        return value
+    if issparse(value):
+        real_array(name, value.data)
+        return value.tocsr()
+    return real_array(name, value, ndim=2)
+
+
+def largest_singular_value(A: Any) -> float:
+    """‖A‖₂: a dense factorisation where it is small, Lanczos otherwise."""
+    if isinstance(A, np.ndarray) and min(A.shape) <= DENSE_LIMIT:
+        return float(np.linalg.norm(A, 2))
+    from scipy.sparse.linalg import svds
+
+    start = np.ones(min(A.shape))
+    sigma = svds(A, k=1, return_singular_vectors=False, v0=start, tol=1e-12)
+    return float(sigma[0])

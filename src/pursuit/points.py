@@ -1,0 +1,414 @@
+"""A point of lin(A) and what f says there.
+
+Everything a point stores is affine in x: the vector itself and its image under the linear map
+that makes f cheap (ambient form), or the correlations of the atoms with the gradient of a
+quadratic (Gram form). A step adds a multiple of an atom's share, and y = (1 − τ)x + τv blends the
+stored arrays: no product with the atoms is needed for either.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from pursuit.atoms.base import Atom, AtomSet, FiniteAtoms
+from pursuit.objectives.base import Objective, QuadraticObjective
+from pursuit.validation import Array
+
+GRAM_BYTES = 2**28
+"""A Gram matrix larger than this is not formed; the ambient form is used instead."""
+
+
+@dataclass
+class Counts:
+    """Work done so far; looking at or combining k of n atoms is k/n of a product."""
+
+    oracle_calls: int = 0
+    products: float = 0.0
+    setup: float = 0.0
+
+
+@dataclass
+class Ledger:
+    """Which entry of the coefficients belongs to which atom.
+
+    A finite set has one entry for each atom. An infinite one gets an entry for each new atom,
+    shared by all points of a run.
+    """
+
+    atoms: AtomSet
+    seen: list[Atom] = field(default_factory=list)
+    places: dict[int, int] = field(default_factory=dict)
+
+    @property
+    def size(self) -> int:
+        return len(self.atoms) if isinstance(self.atoms, FiniteAtoms) else len(self.seen)
+
+    def place(self, z: Atom) -> int:
+        """The entry of an atom."""
+        if isinstance(self.atoms, FiniteAtoms):
+            return int(z)
+        # `seen` keeps every handle alive, so its identity is its own.
+        place = self.places.setdefault(id(z), len(self.seen))
+        if place == len(self.seen):
+            self.seen.append(z)
+        return place
+
+    def restore(self, handles: list[Atom]) -> None:
+        self.seen[:] = handles
+        self.places.clear()
+        self.places.update({id(z): k for k, z in enumerate(handles)})
+
+
+class Point(ABC):
+    """x = x0 + Σ coef_j z_j. `move` changes it; everything else only looks."""
+
+    f: Objective
+    atoms: AtomSet
+    counts: Counts
+    ledger: Ledger
+    coef: Array
+    looked: bool
+
+    # What f says here -------------------------------------------------------------------
+
+    @property
+    @abstractmethod
+    def vector(self) -> Array:
+        """x itself."""
+
+    @abstractmethod
+    def value(self) -> float:
+        """f(x)."""
+
+    @abstractmethod
+    def value_along(self, gamma: float, z: Atom) -> float:
+        """f(x − γz)."""
+
+    @abstractmethod
+    def slope(self, z: Atom) -> float:
+        """⟨∇f(x), z⟩."""
+
+    @abstractmethod
+    def steepest(self) -> tuple[Atom, float]:
+        """The oracle's atom for ∇f(x), and its slope."""
+
+    @abstractmethod
+    def correlations(self) -> Array:
+        """⟨∇f(x), z_j⟩ for every atom of a finite set; not to be modified."""
+
+    @abstractmethod
+    def curvature(self, z: Atom) -> float:
+        """zᵀ∇²f z where f is quadratic, an upper bound over all x otherwise."""
+
+    @abstractmethod
+    def largest_slope(self) -> float:
+        """max \\|⟨∇f(x), z⟩\\|, observed without being counted as work."""
+
+    # Changing it ------------------------------------------------------------------------
+
+    @abstractmethod
+    def move(self, gamma: float, z: Atom) -> None:
+        """x ← x − γz."""
+
+    @abstractmethod
+    def combine(self, weights: Array) -> None:
+        """x ← x − Σ weights_j z_j, over all atoms of a finite set."""
+
+    @abstractmethod
+    def refresh(self) -> None:
+        """Compute what is kept up to date by steps anew from the coefficients."""
+
+    @abstractmethod
+    def arrays(self) -> dict[str, Array]:
+        """The stored arrays by name: all that a file needs to restore this point."""
+
+    @abstractmethod
+    def share(self) -> Point:
+        """Another point of the same run, with arrays of its own, not yet filled."""
+
+    def blend(self, v: Point, tau: float, out: Point) -> Point:
+        """y = (1 − τ)x + τv, written into `out`."""
+        self._fit()
+        v._fit()
+        out._fit()
+        for ours, theirs, result in zip(
+            self.arrays().values(), v.arrays().values(), out.arrays().values(), strict=True
+        ):
+            np.subtract(theirs, ours, out=result)
+            result *= tau
+            result += ours
+        out._changed()
+        return out
+
+    def copy(self) -> Point:
+        other = self.share()
+        other.restore(self.arrays())
+        return other
+
+    def restore(self, arrays: dict[str, Array]) -> None:
+        """Take over stored arrays."""
+        self._fit()
+        for name, mine in self.arrays().items():
+            mine[...] = arrays[name]
+        self._changed()
+
+    @property
+    def support(self) -> int:
+        """The number of distinct atoms in use."""
+        return int(np.count_nonzero(self.coef))
+
+    def _fit(self) -> None:
+        """Make room for atoms that other points of the run have met."""
+        missing = self.ledger.size - len(self.coef)
+        if missing > 0:
+            self.coef = np.concatenate([self.coef, np.zeros(missing, self.coef.dtype)])
+
+    def _add(self, gamma: float, z: Atom) -> None:
+        place = self.ledger.place(z)
+        self._fit()
+        self.coef[place] -= gamma
+
+    def _changed(self) -> None:
+        self.looked = False
+
+    def _look(self) -> None:
+        if not self.looked:
+            self.counts.products += 1
+            self.looked = True
+
+    def _touch(self) -> None:
+        """Count one atom looked at or added."""
+        if isinstance(self.atoms, FiniteAtoms):
+            self.counts.products += 1 / len(self.atoms)
+
+
+class AmbientPoint(Point):
+    """x and its image under f's linear map."""
+
+    def __init__(self, f: Objective, atoms: AtomSet, x0: Array) -> None:
+        self.f, self.atoms = f, atoms
+        self.counts, self.ledger = Counts(), Ledger(atoms)
+        dtype = np.result_type(f.dtype, atoms.dtype, x0.dtype)
+        self.x0 = x0
+        self.x = x0.astype(dtype, copy=True)
+        image = f.image(self.x)
+        self.image = self.x if image is self.x else image.astype(dtype, copy=True)
+        self.coef = np.zeros(self.ledger.size, dtype)
+        self._changed()
+
+    def share(self) -> AmbientPoint:
+        other = object.__new__(AmbientPoint)
+        other.f, other.atoms, other.x0 = self.f, self.atoms, self.x0
+        other.counts, other.ledger = self.counts, self.ledger
+        other.x = np.empty_like(self.x)
+        other.image = other.x if self.image is self.x else np.empty_like(self.image)
+        other.coef = np.zeros(self.ledger.size, self.coef.dtype)
+        other._changed()
+        return other
+
+    def arrays(self) -> dict[str, Array]:
+        stored = {"x": self.x, "coef": self.coef}
+        return stored if self.image is self.x else {**stored, "image": self.image}
+
+    @property
+    def vector(self) -> Array:
+        return self.x
+
+    def value(self) -> float:
+        return self.f.value_at(self.x, self.image)
+
+    def value_along(self, gamma: float, z: Atom) -> float:
+        x = self.x - gamma * self.atoms.vector(z)
+        image = x if self.image is self.x else self.image - gamma * self._atom_image(z)
+        return self.f.value_at(x, image)
+
+    def gradient(self) -> Array:
+        """∇f(x), kept until x changes."""
+        if self._gradient is None:
+            self._gradient = self.f.gradient_at(self.x, self.image)
+        return self._gradient
+
+    def slope(self, z: Atom) -> float:
+        if self._correlations is not None:
+            return float(self._correlations[z])
+        self._touch()
+        return self.atoms.inner(self.gradient(), z)
+
+    def steepest(self) -> tuple[Atom, float]:
+        self.counts.oracle_calls += 1
+        if isinstance(self.atoms, FiniteAtoms):
+            c = self.correlations()
+            z = int(np.argmax(np.abs(c)))
+            return z, float(c[z])
+        self._look()
+        z = self.atoms.lmo(self.gradient())
+        return z, self.atoms.inner(self.gradient(), z)
+
+    def correlations(self) -> Array:
+        assert isinstance(self.atoms, FiniteAtoms)
+        self._look()
+        if self._correlations is None:
+            self._correlations = self.atoms.correlate(self.gradient())
+        return self._correlations
+
+    def largest_slope(self) -> float:
+        if self._correlations is not None:
+            return float(np.abs(self._correlations).max())
+        return self.atoms.dual_norm(self.f.gradient_at(self.x, self.image))
+
+    def curvature(self, z: Atom) -> float:
+        vector = self.atoms.vector(z)
+        return self.f.curvature(vector, vector if self.image is self.x else self._atom_image(z))
+
+    def move(self, gamma: float, z: Atom) -> None:
+        self._add(gamma, z)
+        self.x -= gamma * self.atoms.vector(z)
+        if self.image is not self.x:
+            self.image -= gamma * self._atom_image(z)
+        self._touch()
+        self._changed()
+
+    def combine(self, weights: Array) -> None:
+        assert isinstance(self.atoms, FiniteAtoms)
+        self.coef -= weights
+        step = self.atoms.combine(weights)
+        self.x -= step
+        if self.image is not self.x:
+            self.image -= self.f.image(step)
+        self.counts.products += 1
+        self._changed()
+
+    def refresh(self) -> None:
+        if isinstance(self.atoms, FiniteAtoms):
+            self.x[...] = self.x0 + self.atoms.combine(self.coef)
+        if self.image is not self.x:
+            self.image[...] = self.f.image(self.x)
+        self._changed()
+
+    def _atom_image(self, z: Atom) -> Array:
+        return self.f.atom_image(self.atoms, z)
+
+    def _changed(self) -> None:
+        self.looked = False
+        self._gradient: Array | None = None
+        self._correlations: Array | None = None
+
+
+class Gram:
+    """What the points of a run over a quadratic share: f at x0, and rows of G = Z H Zᵀ.
+
+    A row is computed when a step first needs it, one at a time and always in the same way, so
+    that a resumed run finds the same bits.
+    """
+
+    def __init__(self, f: QuadraticObjective, atoms: FiniteAtoms, x0: Array, counts: Counts):
+        self.f, self.atoms, self.x0, self.counts = f, atoms, x0, counts
+        n = len(atoms)
+        self.dtype = np.result_type(f.dtype, atoms.dtype, x0.dtype)
+        self.value = f.value(x0)
+        self.correlations = atoms.correlate(f.gradient(x0)).astype(self.dtype, copy=False)
+        self._rows: Array = np.empty((n, n), self.dtype)
+        self._known = [False] * n
+
+    def row(self, j: int) -> Array:
+        """⟨z_i, H z_j⟩ for every i."""
+        if not self._known[j]:
+            self._rows[j] = self.atoms.correlate(self.f.pull(self.f.atom_image(self.atoms, j)))
+            self._known[j] = True
+            self.counts.setup += 1
+        row: Array = self._rows[j]
+        return row
+
+    def apply(self, weights: Array) -> Array:
+        """G · weights, through the rows of its non-zero entries."""
+        places = np.flatnonzero(weights)
+        for j in places:
+            self.row(int(j))
+        if len(places) == len(weights):
+            return self._rows @ weights
+        return weights[places] @ self._rows[places]
+
+
+class GramPoint(Point):
+    """Coefficients and the correlations s = Z∇f(x) = s0 + G·coef of a quadratic."""
+
+    atoms: FiniteAtoms
+
+    def __init__(self, f: QuadraticObjective, atoms: FiniteAtoms, x0: Array) -> None:
+        self.f, self.atoms = f, atoms
+        self.counts, self.ledger = Counts(), Ledger(atoms)
+        self.gram = Gram(f, atoms, x0, self.counts)
+        self.coef = np.zeros(len(atoms), self.gram.dtype)
+        self.s = self.gram.correlations.copy()
+        self._changed()
+
+    @staticmethod
+    def suits(atoms: AtomSet) -> bool:
+        """Whether the set is finite and its Gram matrix small enough to keep."""
+        return isinstance(atoms, FiniteAtoms) and len(atoms) ** 2 * 8 <= GRAM_BYTES
+
+    def share(self) -> GramPoint:
+        other = object.__new__(GramPoint)
+        other.f, other.atoms, other.gram = self.f, self.atoms, self.gram
+        other.counts, other.ledger = self.counts, self.ledger
+        other.coef, other.s = np.empty_like(self.coef), np.empty_like(self.s)
+        other._changed()
+        return other
+
+    def arrays(self) -> dict[str, Array]:
+        return {"coef": self.coef, "s": self.s}
+
+    def _fit(self) -> None:
+        pass
+
+    @property
+    def vector(self) -> Array:
+        return self.gram.x0 + self.atoms.combine(self.coef)
+
+    def value(self) -> float:
+        # f(x0 + Zᵀa) = f(x0) + s0·a + ½ aᵀGa, and Ga = s − s0.
+        both = self.gram.correlations.astype(np.float64) + self.s
+        return self.gram.value + 0.5 * float(self.coef @ both)
+
+    def value_along(self, gamma: float, z: Atom) -> float:
+        return self.value() - gamma * float(self.s[z]) + 0.5 * gamma**2 * self.curvature(z)
+
+    def slope(self, z: Atom) -> float:
+        if not self.looked:
+            self._touch()
+        return float(self.s[z])
+
+    def steepest(self) -> tuple[Atom, float]:
+        self.counts.oracle_calls += 1
+        self._look()
+        z = int(np.abs(self.s).argmax())
+        return z, float(self.s[z])
+
+    def correlations(self) -> Array:
+        self._look()
+        return self.s
+
+    def largest_slope(self) -> float:
+        return float(np.abs(self.s).max())
+
+    def curvature(self, z: Atom) -> float:
+        return float(self.gram.row(z)[z])
+
+    def move(self, gamma: float, z: Atom) -> None:
+        self.coef[z] -= gamma
+        self.s -= gamma * self.gram.row(z)
+        self._touch()
+        self.looked = False
+
+    def combine(self, weights: Array) -> None:
+        self.coef -= weights
+        self.s -= self.gram.apply(weights)
+        self.counts.products += 1
+        self.looked = False
+
+    def refresh(self) -> None:
+        self.s[...] = self.gram.correlations + self.gram.apply(self.coef)
+        self._changed()

@@ -1,0 +1,162 @@
+"""What a run gives back: how it ended, what it found, what it saw on the way."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import Enum
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from pursuit.atoms.base import Atom
+from pursuit.points import Counts
+from pursuit.validation import Array
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+    from pursuit.state import State
+
+
+class Status(Enum):
+    """How a run ended; the value is the message."""
+
+    CONVERGED = "the stopping test was met"
+    MAX_ITER = "the iterations ran out"
+    MAX_ATOMS = "the allowed number of atoms is in use"
+    MAX_TIME = "the time ran out"
+    STOPPED = "the callback asked to stop"
+    STALLED = "no further progress is possible in this precision"
+    DIVERGED = "the value runs away"
+
+    @property
+    def code(self) -> int:
+        """A number that stays the same between versions."""
+        return list(Status).index(self)
+
+    @property
+    def success(self) -> bool:
+        return self is Status.CONVERGED
+
+
+COLUMNS = ("iteration", "seconds", "value", "slope", "support", "oracle_calls", "products")
+
+
+class Trace:
+    """What was observed, one NumPy column for each quantity.
+
+    Attributes
+    ----------
+    iteration, support, oracle_calls : int arrays
+    seconds : float array
+        Time spent in steps; observing is not counted.
+    value, slope, products : float arrays
+    """
+
+    iteration: Array
+    seconds: Array
+    value: Array
+    slope: Array
+    support: Array
+    oracle_calls: Array
+    products: Array
+
+    def __init__(self, rows: Sequence[Sequence[float]]) -> None:
+        table = np.asarray(rows, dtype=np.float64).reshape(-1, len(COLUMNS))
+        for k, name in enumerate(COLUMNS):
+            column = table[:, k]
+            whole = name in ("iteration", "support", "oracle_calls")
+            setattr(self, name, column.astype(np.int64) if whole else column.copy())
+
+    def __len__(self) -> int:
+        return len(self.iteration)
+
+    def __repr__(self) -> str:
+        if not len(self):
+            return "Trace, empty"
+        return (
+            f"Trace of {len(self)} observations, iteration {self.iteration[0]} to "
+            f"{self.iteration[-1]}, value {self.value[0]:.6g} → {self.value[-1]:.6g}"
+        )
+
+    def rows(self) -> Array:
+        """All columns side by side, in the order of `COLUMNS`."""
+        return np.column_stack([getattr(self, name).astype(np.float64) for name in COLUMNS])
+
+    def plot(self, ax: Axes | None = None, **options: Any) -> Axes:
+        """Value against iterations; see `pursuit.plots.trace`."""
+        from pursuit import plots
+
+        return plots.trace(self, ax=ax, **options)
+
+
+@dataclass(frozen=True)
+class Result:
+    """The end of a run.
+
+    Attributes
+    ----------
+    x
+        The point found.
+    weights, support
+        x = x0 + Σ weights_k z_k over the atoms in use, in the scale of the atoms as given;
+        `support` holds their row numbers, or their places in `used` for an infinite set.
+    used
+        The atoms behind `support`: handles of the set.
+    value, slope
+        f(x) and max \\|⟨∇f(x), z⟩\\| over the atoms that the method ran on.
+    status, message, success
+        How it ended, in words, and whether a stopping test was met.
+    iterations, counts, trace, seconds
+        The work done.
+    state
+        What `solve(..., resume=result)` continues from.
+    """
+
+    x: Array
+    weights: Array
+    support: Array
+    used: list[Atom]
+    size: int
+    value: float
+    slope: float
+    status: Status
+    message: str
+    method: str
+    iterations: int
+    seconds: float
+    counts: Counts
+    trace: Trace
+    state: State
+
+    @property
+    def success(self) -> bool:
+        return self.status.success
+
+    @cached_property
+    def coef(self) -> Any:
+        """The coefficients as a sparse array of shape (number of atoms,)."""
+        from scipy.sparse import coo_array
+
+        return coo_array((self.weights, (self.support,)), shape=(self.size,))
+
+    def plot(self, ax: Axes | None = None, **options: Any) -> Axes:
+        """Value against iterations."""
+        return self.trace.plot(ax=ax, **options)
+
+    def __str__(self) -> str:
+        rows = {
+            "method": self.method,
+            "status": f"{self.status.name}: {self.message}",
+            "value": f"{self.value:.10g}",
+            "slope": f"{self.slope:.4g}",
+            "atoms": f"{len(self.support)} of {self.size} in use",
+            "iterations": f"{self.iterations} in {self.seconds:.3g} s",
+            "products": f"{self.counts.products:.6g} (set-up {self.counts.setup:.6g}), "
+            f"{self.counts.oracle_calls} oracle calls",
+        }
+        return "\n".join(f"{name:>10}: {text}" for name, text in rows.items())
+
+    __repr__ = __str__

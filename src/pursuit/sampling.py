@@ -1,0 +1,167 @@
+"""How atoms are drawn, and what the constants of the paper need of that."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from pursuit.atoms.base import Atom, AtomSet, FiniteAtoms
+from pursuit.errors import InputError
+from pursuit.validation import Array, real_array
+
+BLOCK = 256
+"""Atoms are drawn in blocks of this size."""
+
+
+class Sampling:
+    """A distribution over a set of atoms.
+
+    Parameters
+    ----------
+    atoms
+        The set.
+    p
+        Probabilities of the atoms of a finite set; uniform where not given. Every formula of the
+        paper needs lin(A) ⊆ range(P̃), so a p that misses part of the span is refused.
+    """
+
+    def __init__(self, atoms: AtomSet, p: object | None = None) -> None:
+        self.atoms = atoms
+        self._given: Array | None = None if p is None else _probabilities(atoms, p)
+
+    @cached_property
+    def p(self) -> Array:
+        """The probabilities of a finite set."""
+        if not isinstance(self.atoms, FiniteAtoms):
+            raise InputError("sampling: probabilities exist for finite sets of atoms only")
+        if self._given is None:
+            return np.full(len(self.atoms), 1 / len(self.atoms))
+        return self._given
+
+    @property
+    def uniform(self) -> bool:
+        return self._given is None
+
+    @cached_property
+    def _cumulated(self) -> Array:
+        cumulated = np.cumsum(self.p)
+        total: Array = cumulated / cumulated[-1]
+        return total
+
+    def draw(self, rng: np.random.Generator, size: int) -> Sequence[Atom]:
+        """`size` independent draws."""
+        if self.uniform:
+            return self.atoms.draw(rng, size)
+        places = np.searchsorted(self._cumulated, rng.random(size), side="right")
+        return places.tolist()
+
+    @cached_property
+    def moments(self) -> Moments:
+        """P̃, P and the leverages."""
+        if not isinstance(self.atoms, FiniteAtoms):
+            raise InputError("sampling: second moments are computed for finite sets of atoms only")
+        return Moments.of(self.atoms, self.p)
+
+
+@dataclass(frozen=True)
+class Moments:
+    """P̃ = Σ p_j z_j z_jᵀ in factored form.
+
+    Attributes
+    ----------
+    basis
+        An orthonormal basis of lin(A), rows, shape (r, d).
+    spectrum
+        The r positive eigenvalues of P̃, in that basis.
+    leverage
+        w_j = ‖z_j‖_P² = z_jᵀ P z_j with P the pseudo-inverse of P̃; Σ p_j w_j = r.
+    """
+
+    basis: Array
+    spectrum: Array
+    leverage: Array
+
+    @staticmethod
+    def of(atoms: FiniteAtoms, p: Array) -> Moments:
+        Z = atoms.matrix.astype(np.float64, copy=False)
+        _, s, vt = np.linalg.svd(np.sqrt(p)[:, None] * Z, full_matrices=False)
+        keep = s > max(Z.shape) * np.finfo(np.float64).eps * s[0]
+        # Atoms of very different length can hide a direction from one cut on singular values:
+        # the rank of the directions decides.
+        keep[: min(atoms.rank, len(s))] = s[: min(atoms.rank, len(s))] > 0
+        basis, s = vt[keep], s[keep]
+        whitened = (Z @ basis.T) / s
+        return Moments(basis, s**2, np.einsum("ij,ij->i", whitened, whitened))
+
+    @property
+    def rank(self) -> int:
+        return len(self.spectrum)
+
+    def norm2(self, x: Array) -> float:
+        """‖x‖_P² = xᵀPx."""
+        inside = self.basis @ x.reshape(-1)
+        return float(np.sum(inside**2 / self.spectrum))
+
+
+def as_sampling(atoms: AtomSet, sampling: object | None) -> Sampling:
+    """A `Sampling` over `atoms` from one, from probabilities, or from nothing (uniform)."""
+    if isinstance(sampling, Sampling):
+        return Sampling(atoms, sampling._given)
+    return Sampling(atoms, sampling)
+
+
+def _probabilities(atoms: AtomSet, p: object) -> Array:
+    if not isinstance(atoms, FiniteAtoms):
+        raise InputError("sampling: probabilities need a finite set of atoms")
+    array = real_array("sampling", p, ndim=1).astype(np.float64)
+    if array.shape != (len(atoms),):
+        raise InputError(
+            f"sampling: expected {len(atoms)} probabilities, one for each atom, got {array.size}"
+        )
+    if (array < 0).any() or abs(array.sum() - 1) > 1e-8:
+        raise InputError(
+            "sampling: expected probabilities of at least 0 that sum to 1, got a smallest of "
+            f"{array.min():.3g} and a sum of {array.sum():.6g}"
+        )
+    drawn = atoms.matrix[array > 0]
+    directions = drawn / np.linalg.norm(drawn, axis=1, keepdims=True)
+    rank = int(np.linalg.matrix_rank(directions))
+    if rank < atoms.rank:
+        raise InputError(
+            f"sampling: the atoms with positive probability span {rank} of {atoms.rank} "
+            "dimensions; expected probabilities that reach all of lin(A)"
+        )
+    return array
+
+
+class Stream:
+    """Draws one at a time from blocks; its position is plain data."""
+
+    def __init__(self, sampling: Sampling, seed: np.random.SeedSequence) -> None:
+        self._sampling = sampling
+        self._rng = np.random.Generator(np.random.PCG64(seed))
+        self._refill()
+
+    def __call__(self) -> Atom:
+        if self._position == BLOCK:
+            self._refill()
+        z = self._block[self._position]
+        self._position += 1
+        return z
+
+    def _refill(self) -> None:
+        self._before = self._rng.bit_generator.state
+        self._block = self._sampling.draw(self._rng, BLOCK)
+        self._position = 0
+
+    def state(self) -> dict[str, object]:
+        """Where the stream is: the generator before its block, and the place in the block."""
+        return {"generator": self._before, "position": self._position}
+
+    def restore(self, state: dict[str, object]) -> None:
+        self._rng.bit_generator.state = state["generator"]
+        self._refill()
+        self._position = int(state["position"])  # type: ignore[call-overload]
