@@ -53,7 +53,7 @@ _HOME = {
 }
 _MODULES = ("geometry", "methods", "plots", "unmixing")
 
-__all__ = [*_HOME, *_MODULES, "__version__"]  # noqa: PLE0604
+__all__ = [*_HOME, *_MODULES, "__version__"]
 
 logging.getLogger(__name__).addHandler(logging.NullHandler())
 

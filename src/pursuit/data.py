@@ -7,7 +7,7 @@ from pathlib import Path
 
 
 def find(name: str) -> Path | None:
-    """The file `name` under ``$PURSUIT_DATA`` or ``../shared/data`` beside the project, if there."""
+    """The file `name` under ``$PURSUIT_DATA``, else ``../shared/data`` beside the project."""
     project = Path(__file__).resolve().parents[2]
     places = [project.parent / "shared" / "data"]
     if os.environ.get("PURSUIT_DATA"):

@@ -71,7 +71,7 @@ class Replay:
         picks = np.asarray(self.indices)
         if picks.ndim != 1 or picks.dtype.kind not in "iu":
             raise InputError("indices: expected a list of row numbers")
-        if picks.size and not (0 <= picks.min() and picks.max() < len(atoms)):
+        if picks.size and not (picks.min() >= 0 and picks.max() < len(atoms)):
             raise InputError(
                 f"indices: expected row numbers from 0 to {len(atoms) - 1}, "
                 f"got {picks.min()} … {picks.max()}"

@@ -20,7 +20,7 @@ from pursuit.progress import Silent, bar
 from pursuit.results import Result, Status, Trace
 from pursuit.run import Progress, Run
 from pursuit.state import State, fingerprint
-from pursuit.validation import Array, count, non_negative, positive, shaped_array
+from pursuit.validation import Array, count, non_negative, number, positive, shaped_array
 
 REFRESH = 1000
 """Iterations between two recomputations of what steps keep up to date."""
@@ -204,13 +204,11 @@ class _Stopping:
                     f"got {type(problem.f).__name__}"
                 )
             residual_value = 0.5 * (non_negative("rtol", rtol) * norm) ** 2
-        if target is not None and not (np.isscalar(target) and not isnan(float(target))):
-            raise InputError(f"target: expected a number, got {target!r}")
         return _Stopping(
             count("max_iter", max_iter),
             1e-6 if tol is None else non_negative("tol", tol),
             residual_value,
-            target,
+            None if target is None else number("target", target),
             None if max_atoms is None else count("max_atoms", max_atoms, minimum=1),
             None if max_time is None else positive("max_time", max_time),
         )
@@ -351,10 +349,8 @@ class _Driver:
         """Record where the run is; True if the callback wants to stop."""
         x, counts = self.stepper.x, self.stepper.x.counts
         value, slope = x.value(), x.largest_slope()
-        self.rows.append(
-            (self.run.t, self.seconds, value, slope, x.support)
-            + (counts.oracle_calls, counts.products)
-        )
+        work = (counts.oracle_calls, counts.products)
+        self.rows.append((self.run.t, self.seconds, value, slope, x.support, *work))
         self.bar.update(self.run.t, f"value {value:.6g}")
         if self.callback is None:
             return False
@@ -367,7 +363,7 @@ class _Driver:
         for name, point in self.stepper.points().items():
             arrays |= {f"{name}.{key}": a.copy() for key, a in point.arrays().items()}
         memory = {k: a for k, a in run.memory.items() if not isinstance(a, np.ndarray)}
-        arrays |= {f"memory.{k}": a.copy() for k, a in run.memory.items() if k not in memory}  # type: ignore[union-attr]
+        arrays |= {f"memory.{k}": a.copy() for k, a in run.memory.items() if k not in memory}
         ledger = self.stepper.x.ledger
         if not isinstance(run.problem.atoms, FiniteAtoms):
             arrays["atoms"] = run.problem.atoms.pack(ledger.seen)

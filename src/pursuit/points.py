@@ -188,6 +188,9 @@ class Point(ABC):
 class AmbientPoint(Point):
     """x and its image under f's linear map."""
 
+    _gradient: Array | None
+    _correlations: Array | None
+
     def __init__(self, f: Objective, atoms: AtomSet, x0: Array) -> None:
         self.f, self.atoms = f, atoms
         self.counts, self.ledger = Counts(), Ledger(atoms)
@@ -293,8 +296,8 @@ class AmbientPoint(Point):
 
     def _changed(self) -> None:
         self.looked = False
-        self._gradient: Array | None = None
-        self._correlations: Array | None = None
+        self._gradient = None
+        self._correlations = None
 
 
 class Gram:
@@ -346,9 +349,9 @@ class GramPoint(Point):
         self._changed()
 
     @staticmethod
-    def suits(atoms: AtomSet) -> bool:
-        """Whether the set is finite and its Gram matrix small enough to keep."""
-        return isinstance(atoms, FiniteAtoms) and len(atoms) ** 2 * 8 <= GRAM_BYTES
+    def suits(atoms: FiniteAtoms) -> bool:
+        """Whether the Gram matrix is small enough to keep."""
+        return len(atoms) ** 2 * atoms.dtype.itemsize <= GRAM_BYTES
 
     def share(self) -> GramPoint:
         other = object.__new__(GramPoint)

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from pursuit.atoms.base import Atom
 from pursuit.problem import Problem
 from pursuit.sampling import Sampling, Stream
-from pursuit.validation import Array
 
 STREAMS = ("picks", "probes", "subsets")
 """Each purpose draws from a stream of its own, so that one never shifts another."""
@@ -41,7 +40,7 @@ class Run:
     problem: Problem
     seed: int
     t: int = 0
-    memory: dict[str, Array | float] = field(default_factory=dict)
+    memory: dict[str, Any] = field(default_factory=dict)
     streams: dict[str, Stream] = field(default_factory=dict)
 
     def stream(self, purpose: str, sampling: Sampling) -> Stream:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
@@ -56,7 +57,8 @@ class Sampling:
         if self.uniform:
             return self.atoms.draw(rng, size)
         places = np.searchsorted(self._cumulated, rng.random(size), side="right")
-        return places.tolist()
+        drawn: list[int] = places.tolist()
+        return drawn
 
     @cached_property
     def moments(self) -> Moments:
@@ -157,11 +159,11 @@ class Stream:
         self._block = self._sampling.draw(self._rng, BLOCK)
         self._position = 0
 
-    def state(self) -> dict[str, object]:
+    def state(self) -> dict[str, Any]:
         """Where the stream is: the generator before its block, and the place in the block."""
         return {"generator": self._before, "position": self._position}
 
-    def restore(self, state: dict[str, object]) -> None:
+    def restore(self, state: dict[str, Any]) -> None:
         self._rng.bit_generator.state = state["generator"]
         self._refill()
-        self._position = int(state["position"])  # type: ignore[call-overload]
+        self._position = int(state["position"])

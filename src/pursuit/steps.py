@@ -17,7 +17,7 @@ from pursuit.objectives.base import QuadraticObjective
 from pursuit.points import Point
 from pursuit.problem import Problem
 from pursuit.run import Run
-from pursuit.validation import positive
+from pursuit.validation import Array, positive
 
 Measure = Callable[[Point, Atom, float], tuple[float, float]]
 """(x, z, ⟨∇f(x), z⟩) ↦ (γ, a proved lower bound on f(x) − f(x − γz))."""
@@ -87,7 +87,7 @@ class ExactLineSearch:
         return measure
 
 
-def from_bounds(h: np.ndarray) -> Measure:  # type: ignore[type-arg]
+def from_bounds(h: Array) -> Measure:
     """The step rule of a finite set with one curvature bound an atom."""
     bounds = h.tolist()
 

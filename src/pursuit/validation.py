@@ -45,18 +45,18 @@ def shaped_array(name: str, value: object, shape: tuple[int, ...]) -> Array:
 
 def positive(name: str, value: object) -> float:
     """`value` as a finite float above zero."""
-    number = _number(name, value)
-    if not (np.isfinite(number) and number > 0):
+    result = number(name, value)
+    if not (np.isfinite(result) and result > 0):
         raise InputError(f"{name}: expected a positive number, got {value!r}")
-    return number
+    return result
 
 
 def non_negative(name: str, value: object) -> float:
     """`value` as a finite float of at least zero."""
-    number = _number(name, value)
-    if not (np.isfinite(number) and number >= 0):
+    result = number(name, value)
+    if not (np.isfinite(result) and result >= 0):
         raise InputError(f"{name}: expected a number of at least 0, got {value!r}")
-    return number
+    return result
 
 
 def count(name: str, value: object, minimum: int = 0) -> int:
@@ -73,10 +73,14 @@ def one_of(name: str, value: object, choices: tuple[str, ...]) -> str:
     return str(value)
 
 
-def _number(name: str, value: object) -> float:
+def number(name: str, value: object) -> float:
+    """`value` as a float; not a text, not an array, not nan."""
     if isinstance(value, (bool, str)) or not np.isscalar(value):
         raise InputError(f"{name}: expected a number, got {value!r}")
     try:
-        return float(value)  # type: ignore[arg-type]
+        result = float(value)  # type: ignore[arg-type]
     except (TypeError, ValueError):
         raise InputError(f"{name}: expected a number, got {value!r}") from None
+    if np.isnan(result):
+        raise InputError(f"{name}: expected a number, got nan")
+    return result

@@ -122,7 +122,8 @@ class FiniteAtoms(AtomSet):
         return int(np.argmax(np.abs(self.correlate(d))))
 
     def draw(self, rng: np.random.Generator, size: int) -> Sequence[Atom]:
-        return rng.integers(0, len(self), size).tolist()
+        places: list[int] = rng.integers(0, len(self), size).tolist()
+        return places
 
     def dual_norm(self, d: Array) -> float:
         return float(np.max(np.abs(self.correlate(d))))

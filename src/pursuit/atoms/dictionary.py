@@ -68,7 +68,8 @@ class Dictionary(FiniteAtoms):
         return c
 
     def combine(self, weights: Array) -> Array:
-        return (weights @ self._matrix).reshape(self.shape)
+        combined: Array = (weights @ self._matrix).reshape(self.shape)
+        return combined
 
     @cached_property
     def basis(self) -> Array:

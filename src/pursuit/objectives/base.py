@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from pursuit.atoms.base import Atom, AtomSet
+from pursuit.atoms.base import Atom, AtomSet, FiniteAtoms
 from pursuit.validation import Array
 
 if TYPE_CHECKING:
@@ -78,6 +78,6 @@ class QuadraticObjective(Objective):
     def point(self, atoms: AtomSet, x0: Array) -> Point:
         from pursuit.points import AmbientPoint, GramPoint
 
-        if GramPoint.suits(atoms):
+        if isinstance(atoms, FiniteAtoms) and GramPoint.suits(atoms):
             return GramPoint(self, atoms, x0)
         return AmbientPoint(self, atoms, x0)
