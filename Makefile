@@ -1,8 +1,9 @@
 # Everything a fresh machine with Python 3.11+, pip and make needs.
 PYTHON ?= python3
 VENV   := .venv
-# The tests run one process a core; threads of BLAS inside each would only fight.
 BIN    := $(VENV)/bin
+# The tests run one process a core; threads of BLAS inside each would only fight.
+PYTEST := OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n auto
 
 .PHONY: help demo test check bench clean
 
@@ -19,13 +20,13 @@ demo: $(VENV)/.made-plot,report    ## reproduce the paper's experiments
 	$(BIN)/pursuit reproduce all --out reproduction
 
 test: $(VENV)/.made-test           ## run the tests
-	OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n auto
+	$(PYTEST)
 
 check: $(VENV)/.made-test,check    ## tests, linter, types
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
-	OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n auto
+	$(PYTEST)
 
 bench: $(VENV)/.made-bench         ## side by side with other libraries
 	$(BIN)/python benchmarks/encode.py

@@ -6,7 +6,9 @@ import os
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from math import isfinite, isnan, sqrt
+from functools import cached_property
+from math import isfinite, isnan, nan
+from pathlib import Path
 
 import numpy as np
 
@@ -131,29 +133,58 @@ def solve(
     """
     given = Problem(f, atoms)
     rules = as_method(method)
+    _check_outlets(callback, checkpoint)
     stop = _Stopping.checked(given, max_iter, tol, rtol, target, max_atoms, max_time)
     start, weights0 = _start(given, x0, coef0)
-    unit, scale = atoms.unit() if unit_atoms else (atoms, None)
+    unit, scale = atoms.unit() if unit_atoms else (_as_given(atoms), None)
     problem = Problem(f, unit)
     run = Run(problem, count("seed", seed))
     x = f.point(unit, start)
     stepper = rules.momentum.start(run, rules.advance, x)
-    mark = fingerprint(f, atoms, rules.advance, rules.momentum, start, unit_atoms, run.seed)
+    begin = (start, weights0, unit_atoms, run.seed)
+    mark = fingerprint(f, atoms, rules.advance, rules.momentum, *begin)
     if every is None:
         every = max(1, stop.max_iter // 1000)
     driver = _Driver(run, stepper, stop, count("every", every, minimum=1), callback, mark)
+    if weights0 is not None:
+        driver.offset = weights0 if scale is None else weights0 * scale
     if resume is not None:
         driver.restore(resume)
     driver.checkpoint = checkpoint
-    finish = _Finish(given, rules.name, scale, weights0)
+    finish = _Finish(given, rules.name, scale)
     with bar(rules.name, stop.max_iter, progress) as driver.bar:
         try:
             status, message = driver.drive()
         except BaseException as error:
+            driver.mend()
             partial = finish(driver, Status.STOPPED, "an error interrupted the run")
             error.partial_result = partial  # type: ignore[attr-defined]
             raise
     return finish(driver, status, message)
+
+
+def _check_outlets(callback: object, checkpoint: str | os.PathLike[str] | None) -> None:
+    """What the run will report to, checked before any work is done."""
+    if callback is not None and not callable(callback):
+        raise InputError(f"callback: expected a function, got {type(callback).__name__}")
+    if checkpoint is None:
+        return
+    if not isinstance(checkpoint, (str, os.PathLike)):
+        raise InputError(f"checkpoint: expected a path, got {type(checkpoint).__name__}")
+    if not Path(checkpoint).absolute().parent.is_dir():
+        raise InputError(f"checkpoint: there is no directory for {os.fspath(checkpoint)}")
+
+
+def _as_given(atoms: AtomSet) -> AtomSet:
+    """The atoms in their own scale, where the squares of their norms are still numbers."""
+    if isinstance(atoms, FiniteAtoms):
+        low, high = float(atoms.norms.min()), float(atoms.norms.max())
+        if low * low == 0 or not isfinite(high * high):
+            raise InputError(
+                f"atoms: norms from {low:.3g} to {high:.3g} have squares out of the range of "
+                "floating point; expected unit_atoms=True for them"
+            )
+    return atoms
 
 
 def _start(problem: Problem, x0: object, coef0: object) -> tuple[Array, Array | None]:
@@ -180,8 +211,7 @@ class _Stopping:
 
     max_iter: int
     tol: float
-    residual_value: float | None
-    target: float | None
+    goal: tuple[float, str] | None
     max_atoms: int | None
     max_time: float | None
 
@@ -195,23 +225,30 @@ class _Stopping:
         max_atoms: int | None,
         max_time: float | None,
     ) -> _Stopping:
-        residual_value = None
+        goals = []
+        if target is not None:
+            value = number("target", target)
+            goals.append((value, f"the value is at most the target {value:.6g}"))
         if rtol is not None:
-            norm = getattr(problem.f, "signal_norm", None)
-            if norm is None:
-                raise InputError(
-                    "rtol: expected an objective with a residual (SquaredDistance, LeastSquares), "
-                    f"got {type(problem.f).__name__}"
-                )
-            residual_value = 0.5 * (non_negative("rtol", rtol) * norm) ** 2
+            residual = non_negative("rtol", rtol) * _signal_norm(problem.f)
+            goals.append((0.5 * residual**2, f"the residual norm is at most {residual:.6g}"))
         return _Stopping(
             count("max_iter", max_iter),
             1e-6 if tol is None else non_negative("tol", tol),
-            residual_value,
-            None if target is None else number("target", target),
+            max(goals, default=None),
             None if max_atoms is None else count("max_atoms", max_atoms, minimum=1),
             None if max_time is None else positive("max_time", max_time),
         )
+
+
+def _signal_norm(f: Objective) -> float:
+    norm: float | None = getattr(f, "signal_norm", None)
+    if norm is None:
+        raise InputError(
+            "rtol: expected an objective with a residual (SquaredDistance, LeastSquares), "
+            f"got {type(f).__name__}"
+        )
+    return norm
 
 
 class _Driver:
@@ -219,6 +256,11 @@ class _Driver:
 
     bar: Silent
     checkpoint: str | os.PathLike[str] | None = None
+    offset: Array | None = None
+    """Coefficients that the run began with, which those of its points count from."""
+    last = Progress(None, nan, nan, nan, nan)
+    in_step = False
+    off_beat = False
 
     def __init__(
         self,
@@ -243,10 +285,12 @@ class _Driver:
     def drive(self) -> tuple[Status, str]:
         with np.errstate(over="ignore", invalid="ignore"):
             ended = self._ended_before() or self._loop()
-        if not self.rows or self.rows[-1][0] != self.run.t:
-            self._observe()
+            if not self.rows or self.rows[-1][0] != self.run.t:
+                self._observe()
+                self.off_beat = True
+            value = self.rows[-1][2]
         self._save()
-        return ended
+        return ended if isfinite(value) else self._diverged(value)
 
     def _loop(self) -> tuple[Status, str]:
         run, stop, stepper = self.run, self.stop, self.stepper
@@ -255,17 +299,20 @@ class _Driver:
         last_save = time.monotonic()
         while run.t < stop.max_iter:
             began = time.perf_counter()
-            progress = stepper.step()
+            self.in_step = True
+            self.last = stepper.step()
             run.t += 1
-            ended = self._ended_after(progress)
+            self.in_step = False
+            ended = self._reached() or (self._watch() if run.t % WATCH == 0 else None)
             if run.t % REFRESH == 0:
-                for point in stepper.points().values():
-                    point.refresh()
+                self._refresh()
             self.seconds += time.perf_counter() - began
-            if run.t % self.every == 0 and self._observe():
-                return _ended(Status.STOPPED)
-            if ended or (isnan(progress.slope) and (ended := self._slope_observed())):
+            asked = run.t % self.every == 0 and self._observe()
+            ended = ended or self._slope_observed()
+            if ended:
                 return ended
+            if asked:
+                return _ended(Status.STOPPED)
             if stop.max_time is not None and self.seconds >= stop.max_time:
                 return _ended(Status.MAX_TIME)
             if time.monotonic() - last_save > SAVE_SECONDS:
@@ -276,56 +323,51 @@ class _Driver:
     # Reasons to end ---------------------------------------------------------------------
 
     def _ended_before(self) -> tuple[Status, str] | None:
-        """Whether there is nothing to do at the start."""
+        """Whether there is nothing to do: a start that is optimal, a resumed run that had ended."""
         if self.run.t > 0:
-            return None
-        x = self.stepper.x
-        problem = self.run.problem
-        norm = float(np.linalg.norm(problem.f.gradient(x.vector)))
-        rounding = 8 * float(np.finfo(x.coef.dtype).eps) * problem.atoms.radius * norm
-        if self.run.memory["first_slope"] <= rounding:
+            return self._reached() or self._slope_observed() or self._struck()
+        x, f, atoms = self.stepper.x, self.run.problem.f, self.run.problem.atoms
+        # ∇f(x) is a difference of terms as long as ∇f(0): below their rounding it says nothing.
+        here, origin = f.gradient(x.vector), f.gradient(np.zeros_like(x.vector))
+        norm = float(max(np.linalg.norm(here), np.linalg.norm(origin)))
+        if self.run.memory["first_slope"] <= 8 * self.eps * atoms.radius * norm:
             return Status.CONVERGED, "the start is optimal over the span of the atoms"
-        return self._value_reached(x.value())
+        return self._value_reached()
 
-    def _ended_after(self, progress: Progress) -> tuple[Status, str] | None:
-        """Whether this iteration was the last; no test here depends on what is observed."""
-        stop, x = self.stop, self.stepper.x
-        if stop.target is not None or stop.residual_value is not None:
-            ended = self._value_reached(x.value())
-            if ended:
-                return ended
-        if not isnan(progress.slope):
-            ended = self._slope_reached(progress)
-            if ended:
-                return ended
-        if stop.max_atoms is not None and x.support >= stop.max_atoms:
-            return _ended(Status.MAX_ATOMS)
-        if self.run.t % WATCH == 0:
-            return self._watch()
-        return None
+    def _reached(self) -> tuple[Status, str] | None:
+        """Whether the last iteration met a test; none here depends on what is observed."""
+        ended = self._value_reached() or self._slope_reached()
+        if ended is None and self.stop.max_atoms is not None:
+            return _ended(Status.MAX_ATOMS) if self.support >= self.stop.max_atoms else None
+        return ended
 
-    def _value_reached(self, value: float) -> tuple[Status, str] | None:
-        stop = self.stop
-        if stop.target is not None and value <= stop.target:
-            return Status.CONVERGED, f"the value is at most the target {stop.target:.6g}"
-        if stop.residual_value is not None and value <= stop.residual_value:
-            residual = sqrt(2 * stop.residual_value)
-            return Status.CONVERGED, f"the residual norm is at most {residual:.6g}"
-        return None
+    def _value_reached(self) -> tuple[Status, str] | None:
+        if self.stop.goal is None:
+            return None
+        (goal, message), x = self.stop.goal, self.stepper.x
+        value = x.value()
+        # A point keeps its value up to rounding: a close call is settled by computing it anew.
+        close = 64 * self.eps * max(abs(value), abs(self.run.memory["first_value"]))
+        if value > goal + close or self.run.problem.f.value(x.vector) > goal:
+            return None
+        return Status.CONVERGED, message
 
-    def _slope_reached(self, progress: Progress) -> tuple[Status, str] | None:
-        threshold = self.stop.tol * self.run.memory["first_slope"]
-        if progress.slope <= threshold and self.stepper.x.largest_slope() <= threshold:
+    def _slope_reached(self) -> tuple[Status, str] | None:
+        slope, threshold = self.last.slope, self.stop.tol * self.run.memory["first_slope"]
+        if isnan(slope):
+            return None
+        if slope <= threshold and self.stepper.x.largest_slope() <= threshold:
             return Status.CONVERGED, f"the slope is at most {self.stop.tol:g} of its first value"
-        if progress.gamma == 0:
-            return _ended(Status.CONVERGED if progress.slope == 0 else Status.STALLED)
+        if self.last.gamma == 0:
+            return _ended(Status.CONVERGED if slope == 0 else Status.STALLED)
         return None
 
     def _slope_observed(self) -> tuple[Status, str] | None:
         """The slope test of methods that see one random direction at a time."""
-        if self.stop.tol == 0 or self.run.t % self.every:
+        iteration, slope = self.rows[-1][0], self.rows[-1][3]
+        if not isnan(self.last.slope) or self.stop.tol == 0 or iteration != self.run.t:
             return None
-        if self.rows[-1][3] <= self.stop.tol * self.run.memory["first_slope"]:
+        if slope <= self.stop.tol * self.run.memory["first_slope"]:
             return Status.CONVERGED, f"the slope is at most {self.stop.tol:g} of its first value"
         return None
 
@@ -333,33 +375,65 @@ class _Driver:
         """Whether the value is above its start by more than all it ever fell, again and again."""
         memory = self.run.memory
         value, first = self.stepper.x.value(), memory["first_value"]
-        if isfinite(value):
-            memory["best"] = min(memory["best"], value)
-            fallen = first - memory["best"]
-            high = value - first > fallen + 1e-12 * abs(first)
-            memory["strikes"] = memory["strikes"] + 1 if high else 0.0
-        if not isfinite(value) or memory["strikes"] >= STRIKES:
-            message = f"the value rose from {first:.6g} to {value:.6g}: {self.stepper.suspect()}"
-            return Status.DIVERGED, message
-        return None
+        if not isfinite(value):
+            return self._diverged(value)
+        memory["best"] = min(memory["best"], value)
+        high = value - first > first - memory["best"] + 1e-12 * abs(first)
+        memory["strikes"] = memory["strikes"] + 1 if high else 0.0
+        return self._struck()
+
+    def _struck(self) -> tuple[Status, str] | None:
+        if self.run.memory["strikes"] < STRIKES:
+            return None
+        return self._diverged(self.stepper.x.value())
+
+    def _diverged(self, value: float) -> tuple[Status, str]:
+        first = self.run.memory["first_value"]
+        suspect = self.stepper.suspect()
+        return Status.DIVERGED, f"the value went from {first:.6g} to {value:.6g}: {suspect}"
 
     # Looking and saving -----------------------------------------------------------------
 
     def _observe(self) -> bool:
         """Record where the run is; True if the callback wants to stop."""
         x, counts = self.stepper.x, self.stepper.x.counts
-        value, slope = x.value(), x.largest_slope()
+        value, slope, support = x.value(), x.largest_slope(), self.support
         work = (counts.oracle_calls, counts.products)
-        self.rows.append((self.run.t, self.seconds, value, slope, x.support, *work))
+        self.rows.append((self.run.t, self.seconds, value, slope, support, *work))
         self.bar.update(self.run.t, f"value {value:.6g}")
         if self.callback is None:
             return False
-        shown = Snapshot(self.run.t, self.seconds, value, slope, x.support, x.vector.copy())
+        shown = Snapshot(self.run.t, self.seconds, value, slope, support, x.vector.copy())
         return bool(self.callback(shown))
+
+    @property
+    def coef(self) -> Array:
+        """The coefficients of the atoms that the method runs on, those it began with included."""
+        coef = self.stepper.x.coef
+        return coef if self.offset is None else coef + self.offset
+
+    @property
+    def support(self) -> int:
+        x = self.stepper.x
+        return x.support if self.offset is None else int(np.count_nonzero(self.coef))
+
+    @cached_property
+    def eps(self) -> float:
+        return float(np.finfo(self.stepper.x.coef.dtype).eps)
+
+    def _refresh(self) -> None:
+        for point in self.stepper.points().values():
+            point.refresh()
+
+    def mend(self) -> None:
+        """Make the points agree with their coefficients after an interruption within a step."""
+        if self.in_step:
+            self._refresh()
 
     def state(self) -> State:
         run = self.run
-        arrays = {"trace": Trace(self.rows).rows()}
+        # The row of an end between two observations is no row of a run that goes on.
+        arrays = {"trace": Trace(self.rows[:-1] if self.off_beat else self.rows).rows()}
         for name, point in self.stepper.points().items():
             arrays |= {f"{name}.{key}": a.copy() for key, a in point.arrays().items()}
         memory = {k: a for k, a in run.memory.items() if not isinstance(a, np.ndarray)}
@@ -373,7 +447,8 @@ class _Driver:
             "seconds": self.seconds,
             "memory": memory,
             "streams": {name: stream.state() for name, stream in run.streams.items()},
-            "counts": vars(self.stepper.x.counts),
+            "counts": dict(vars(self.stepper.x.counts)),
+            "last": [self.last.gamma, self.last.slope],
         }
         return State(arrays, numbers)
 
@@ -382,10 +457,16 @@ class _Driver:
         if isinstance(source, Result):
             source = source.state
         state = source if isinstance(source, State) else State.load(source)
-        if state.numbers["fingerprint"] != self.mark:
+        if state.numbers.get("fingerprint") != self.mark:
             raise InputError(
                 "resume: the checkpoint belongs to another problem, method, start or seed"
             )
+        try:
+            self._restore(state)
+        except (KeyError, TypeError, ValueError) as error:
+            raise InputError(f"resume: the checkpoint is incomplete: {error}") from error
+
+    def _restore(self, state: State) -> None:
         run, stepper = self.run, self.stepper
         run.t, self.seconds = state.numbers["iteration"], state.numbers["seconds"]
         run.memory.update(state.numbers["memory"])
@@ -403,7 +484,9 @@ class _Driver:
         for name, stream in run.streams.items():
             stream.restore(state.numbers["streams"][name])
         vars(stepper.x.counts).update(state.numbers["counts"])
-        self.rows = [tuple(row) for row in state.arrays["trace"]]
+        self.rows = [tuple(row) for row in state.arrays["trace"].tolist()]
+        gamma, slope = state.numbers["last"]
+        self.last = Progress(None, gamma, nan, slope, nan)
 
     def _save(self) -> None:
         if self.checkpoint is not None:
@@ -421,13 +504,11 @@ class _Finish:
     problem: Problem
     method: str
     scale: Array | None
-    weights0: Array | None
 
+    @np.errstate(over="ignore", invalid="ignore")
     def __call__(self, driver: _Driver, status: Status, message: str) -> Result:
         x = driver.stepper.x
-        coef = x.coef if self.scale is None else x.coef / self.scale
-        if self.weights0 is not None:
-            coef = coef + self.weights0
+        coef = driver.coef if self.scale is None else driver.coef / self.scale
         support = np.flatnonzero(coef)
         finite = isinstance(self.problem.atoms, FiniteAtoms)
         used = support.tolist() if finite else [x.ledger.seen[k] for k in support]

@@ -103,6 +103,6 @@ def as_method(method: str | Method) -> Method:
     """A method from its name."""
     if isinstance(method, Method):
         return method
-    if method not in NAMED:
+    if not isinstance(method, str) or method not in NAMED:
         raise InputError(f"method: expected one of {', '.join(NAMED)}, or a Method, got {method!r}")
     return NAMED[method]()

@@ -91,6 +91,14 @@ class Point(ABC):
     def slope(self, z: Atom) -> float:
         """⟨∇f(x), z⟩."""
 
+    def slopes(self, places: Array) -> Array:
+        """⟨∇f(x), z_j⟩ for some atoms of a finite set."""
+        return np.array([self.slope(int(j)) for j in places])
+
+    @abstractmethod
+    def slope_along(self, gamma: float, z: Atom) -> float:
+        """⟨∇f(x − γz), z⟩."""
+
     @abstractmethod
     def steepest(self) -> tuple[Atom, float]:
         """The oracle's atom for ∇f(x), and its slope."""
@@ -131,9 +139,6 @@ class Point(ABC):
 
     def blend(self, v: Point, tau: float, out: Point) -> Point:
         """y = (1 − τ)x + τv, written into `out`."""
-        self._fit()
-        v._fit()
-        out._fit()
         for ours, theirs, result in zip(
             self.arrays().values(), v.arrays().values(), out.arrays().values(), strict=True
         ):
@@ -150,7 +155,6 @@ class Point(ABC):
 
     def restore(self, arrays: dict[str, Array]) -> None:
         """Take over stored arrays."""
-        self._fit()
         for name, mine in self.arrays().items():
             mine[...] = arrays[name]
         self._changed()
@@ -203,7 +207,7 @@ class AmbientPoint(Point):
         self._changed()
 
     def share(self) -> AmbientPoint:
-        other = object.__new__(AmbientPoint)
+        other = object.__new__(type(self))
         other.f, other.atoms, other.x0 = self.f, self.atoms, self.x0
         other.counts, other.ledger = self.counts, self.ledger
         other.x = np.empty_like(self.x)
@@ -213,6 +217,7 @@ class AmbientPoint(Point):
         return other
 
     def arrays(self) -> dict[str, Array]:
+        self._fit()
         stored = {"x": self.x, "coef": self.coef}
         return stored if self.image is self.x else {**stored, "image": self.image}
 
@@ -227,6 +232,19 @@ class AmbientPoint(Point):
         x = self.x - gamma * self.atoms.vector(z)
         image = x if self.image is self.x else self.image - gamma * self._atom_image(z)
         return self.f.value_at(x, image)
+
+    def slopes(self, places: Array) -> Array:
+        assert isinstance(self.atoms, FiniteAtoms)
+        if self._correlations is not None:
+            return self._correlations[places]
+        self.counts.products += len(places) / len(self.atoms)
+        return self.atoms.correlate_some(self.gradient(), places)
+
+    def slope_along(self, gamma: float, z: Atom) -> float:
+        x = self.x - gamma * self.atoms.vector(z)
+        image = x if self.image is self.x else self.image - gamma * self._atom_image(z)
+        self._touch()
+        return self.atoms.inner(self.f.gradient_at(x, image), z)
 
     def gradient(self) -> Array:
         """∇f(x), kept until x changes."""
@@ -383,6 +401,9 @@ class GramPoint(Point):
         if not self.looked:
             self._touch()
         return float(self.s[z])
+
+    def slope_along(self, gamma: float, z: Atom) -> float:
+        return float(self.s[z]) - gamma * self.curvature(z)
 
     def steepest(self) -> tuple[Atom, float]:
         self.counts.oracle_calls += 1

@@ -123,20 +123,20 @@ def _probabilities(atoms: AtomSet, p: object) -> Array:
         raise InputError(
             f"sampling: expected {len(atoms)} probabilities, one for each atom, got {array.size}"
         )
-    if (array < 0).any() or abs(array.sum() - 1) > 1e-8:
+    if (array < 0).any() or abs(array.sum() - 1) > 1e-6:
         raise InputError(
             "sampling: expected probabilities of at least 0 that sum to 1, got a smallest of "
             f"{array.min():.3g} and a sum of {array.sum():.6g}"
         )
-    drawn = atoms.matrix[array > 0]
-    directions = drawn / np.linalg.norm(drawn, axis=1, keepdims=True)
-    rank = int(np.linalg.matrix_rank(directions))
+    drawn = array > 0
+    rank = int(np.linalg.matrix_rank(atoms.matrix[drawn] / atoms.norms[drawn, None]))
     if rank < atoms.rank:
         raise InputError(
             f"sampling: the atoms with positive probability span {rank} of {atoms.rank} "
             "dimensions; expected probabilities that reach all of lin(A)"
         )
-    return array
+    normalised: Array = array / array.sum()
+    return normalised
 
 
 class Stream:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import zipfile
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -37,14 +37,17 @@ class State:
     @staticmethod
     def load(path: str | os.PathLike[str]) -> State:
         """Read a file that `save` wrote; anything else is an input error."""
+        if not isinstance(path, (str, os.PathLike)):
+            raise InputError(f"resume: expected a result or a path, got {type(path).__name__}")
         try:
             with np.load(path, allow_pickle=False) as file:
                 arrays = {name: file[name] for name in file.files}
-            numbers = json.loads(arrays.pop("header").tobytes())
+            numbers = dict(json.loads(arrays.pop("header").tobytes()))
         except FileNotFoundError:
             raise InputError(f"resume: there is no file {os.fspath(path)}") from None
-        except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile, AttributeError):
-            raise InputError(f"resume: {os.fspath(path)} is not a checkpoint") from None
+        # Damage can surface as almost any error of the zip, npy and JSON readers.
+        except Exception as error:
+            raise InputError(f"resume: {os.fspath(path)} is not a checkpoint") from error
         if numbers.pop("format", None) != FORMAT:
             raise InputError(f"resume: {os.fspath(path)} is a checkpoint of another version")
         return State(arrays, numbers)
@@ -59,27 +62,26 @@ def fingerprint(*parts: object) -> str:
 
 
 def _feed(digest: Any, part: object) -> None:
+    """Add one part: its type, its length where it has one, and what it is made of."""
+    digest.update(f"{type(part).__qualname__}:".encode())
     if isinstance(part, np.ndarray):
         digest.update(repr((part.shape, part.dtype.str)).encode())
         digest.update(np.ascontiguousarray(part).tobytes())
     elif isinstance(part, (list, tuple)):
+        digest.update(f"{len(part)};".encode())
         for item in part:
             _feed(digest, item)
+    elif isinstance(part, dict):
+        _feed(digest, sorted(part.items(), key=lambda item: repr(item[0])))
     elif hasattr(part, "tocoo"):
         coo = part.tocoo()
         _feed(digest, [coo.shape, coo.data, *coo.coords])
     elif hasattr(part, "__dict__") and not callable(part):
-        digest.update(type(part).__qualname__.encode())
         # Cached results are derived from the rest and may or may not be there yet.
-        derived = {n for n in vars(type(part)) if _is_cached(type(part), n)}
-        for name, value in sorted(vars(part).items()):
-            if name not in derived:
-                _feed(digest, [name, value])
+        _feed(digest, {n: v for n, v in vars(part).items() if not _is_cached(type(part), n)})
     else:
-        digest.update((getattr(part, "__qualname__", None) or repr(part)).encode())
+        digest.update(f"{getattr(part, '__qualname__', None) or repr(part)};".encode())
 
 
 def _is_cached(cls: type, name: str) -> bool:
-    from functools import cached_property
-
-    return isinstance(vars(cls).get(name), cached_property)
+    return isinstance(getattr(cls, name, None), cached_property)

@@ -25,7 +25,9 @@ def real_array(name: str, value: object, *, ndim: int | None = None, minimum: in
     if ndim is not None and array.ndim != ndim:
         raise InputError(f"{name}: expected {ndim} dimension(s), got shape {array.shape}")
     if array.ndim < minimum:
-        raise InputError(f"{name}: expected at least {minimum} dimension(s), got a number")
+        raise InputError(
+            f"{name}: expected at least {minimum} dimension(s), got shape {array.shape}"
+        )
     if array.size == 0:
         raise InputError(f"{name}: expected at least one entry, got shape {array.shape}")
     if not np.isfinite(array).all():

@@ -59,6 +59,10 @@ class AtomSet(ABC):
         image: Array = A @ self.vector(z)
         return image
 
+    def shift(self, x: Array, gamma: float, z: Atom) -> None:
+        """x ← x − γz, in place."""
+        x -= gamma * self.vector(z)
+
     def dual_norm(self, d: Array) -> float:
         """‖d‖_{A*} = max over A of \\|⟨d, z⟩\\|."""
         return abs(self.inner(d, self.lmo(d)))
@@ -117,6 +121,11 @@ class FiniteAtoms(AtomSet):
     @abstractmethod
     def combine(self, weights: Array) -> Array:
         """Σ weights_j z_j."""
+
+    def correlate_some(self, d: Array, places: Array) -> Array:
+        """⟨z_j, d⟩ for the atoms at some places."""
+        c: Array = self.matrix[places] @ d.reshape(-1)
+        return c
 
     def lmo(self, d: Array) -> int:
         return int(np.argmax(np.abs(self.correlate(d))))

@@ -13,6 +13,9 @@ from pursuit.validation import Array, count
 class Coordinates(FiniteAtoms):
     """A = {e_1, …, e_n}: the corners of the ℓ1 ball, with ‖x‖_A = ‖x‖₁ and ‖d‖_{A*} = ‖d‖_∞."""
 
+    # They have no precision of their own: the objective's decides.
+    dtype = np.dtype(np.float32)
+
     def __init__(self, n: int) -> None:
         self.shape = (count("n", n, minimum=1),)
 
@@ -51,11 +54,18 @@ class Coordinates(FiniteAtoms):
             return A[:, z]
         return super().image(A, z)
 
+    def shift(self, x: Array, gamma: float, z: Atom) -> None:
+        x[z] -= gamma
+
     def norm2(self, z: Atom) -> float:
         return 1.0
 
     def correlate(self, d: Array) -> Array:
         return d.copy()
+
+    def correlate_some(self, d: Array, places: Array) -> Array:
+        some: Array = d[places]
+        return some
 
     def combine(self, weights: Array) -> Array:
         return weights.copy()

@@ -13,6 +13,9 @@ from pursuit.validation import Array, count
 class Sphere(AtomSet):
     """A = {z : ‖z‖₂ = 1}, an infinite set with ‖·‖_A = ‖·‖_{A*} = ‖·‖₂."""
 
+    # It has no precision of its own: the objective's decides.
+    dtype = np.dtype(np.float32)
+
     def __init__(self, *shape: int) -> None:
         self.shape = tuple(count("shape", n, minimum=1) for n in shape) or (1,)
 

@@ -40,7 +40,7 @@ def _load_mat(path: Path, name: str) -> Array:
     with warnings.catch_warnings():
         # SciPy warns about a variable that it cannot read and returns a text in its place.
         warnings.simplefilter("error", MatReadWarning)
-        found = loadmat(str(path), appendmat=False, variable_names=[name], mat_dtype=True)
+        found = loadmat(str(path), appendmat=False, variable_names=[name])
     return np.asarray(found[name])
 
 

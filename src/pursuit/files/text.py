@@ -14,8 +14,8 @@ def open_csv(path: Path) -> ArrayFile:
     """The table in a text file, under its name; a first line without any number is a title."""
     lines = path.read_text(encoding="utf-8-sig").splitlines()
     numbered = {i: line for i, line in enumerate(lines, 1) if line.strip()}
-    first = next(iter(numbered.values()), "")
-    separator = next((mark for mark in ";\t," if mark in first), None)
+    first, second = [*numbered.values(), "", ""][:2]
+    separator = next((mark for mark in ";\t," if mark in first + second), None)
     if not any(_is_number(cell) for cell in first.split(separator)):
         numbered = dict(list(numbered.items())[1:])  # the first line has titles
     if not numbered:

@@ -112,13 +112,14 @@ class Quadratic(QuadraticObjective):
         if self.H.shape[0] != self.H.shape[1]:
             raise InputError(f"H: expected a square matrix, got shape {self.H.shape}")
         asymmetry = np.abs(self.H - self.H.T).max()
-        if asymmetry > 1e-8 * np.abs(self.H).max():
+        rounding = float(np.sqrt(np.finfo(self.H.dtype).eps))
+        if asymmetry > rounding * np.abs(self.H).max():
             raise InputError(f"H: expected a symmetric matrix, got |H − Hᵀ| up to {asymmetry:.3g}")
         self.b = shaped_array("b", b, (len(self.H),))
         self.shape = self.b.shape
         self.dtype = np.result_type(self.H.dtype, self.b.dtype)
         spectrum = np.linalg.eigvalsh(self.H)
-        if spectrum[0] < -1e-8 * max(spectrum[-1], 0) or spectrum[-1] <= 0:
+        if spectrum[0] < -rounding * max(spectrum[-1], 0) or spectrum[-1] <= 0:
             raise InputError(
                 "H: expected a positive semi-definite matrix other than zero, "
                 f"got eigenvalues {spectrum[0]:.3g} … {spectrum[-1]:.3g}"
@@ -165,10 +166,13 @@ def linear_map(name: str, value: Any) -> Any:
     from scipy.sparse.linalg import LinearOperator
 
     if isinstance(value, LinearOperator):
+        if np.dtype(value.dtype).kind == "c":
+            raise InputError(f"{name}: expected a real operator, got one of type {value.dtype}")
         return value
     if issparse(value):
-        real_array(name, value.data)
-        return value.tocsr()
+        # Its own entries are checked; one without any is the zero map.
+        data = real_array(name, value.data) if value.nnz else value.data.astype(np.float64)
+        return value.tocsr().astype(data.dtype, copy=False)
     return real_array(name, value, ndim=2)
 
 
@@ -176,8 +180,12 @@ def largest_singular_value(A: Any) -> float:
     """‖A‖₂: a dense factorisation where it is small, Lanczos otherwise."""
     if isinstance(A, np.ndarray) and min(A.shape) <= DENSE_LIMIT:
         return float(np.linalg.norm(A, 2))
+    if min(A.shape) == 1:
+        one = np.ones(1)
+        return float(np.linalg.norm(A @ one if A.shape[1] == 1 else A.T @ one))
     from scipy.sparse.linalg import svds
 
-    start = np.ones(min(A.shape))
+    # A start without structure: a constant one is in the null space of a difference operator.
+    start = np.random.default_rng(0).standard_normal(min(A.shape))
     sigma = svds(A, k=1, return_singular_vectors=False, v0=start, tol=1e-12)
     return float(sigma[0])

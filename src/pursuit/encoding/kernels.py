@@ -1,0 +1,612 @@
+"""Every compiled function of the package: the boxes of `methods.py` for rows of numbers.
+
+A kernel works through a block of signals and changes the arrays that it is given, so that it can
+be left and entered again: `Found` is its state and its result. Kernels release the GIL, draw no
+random numbers and allocate nothing. Correlations are rows padded with zeros to whole tiles (see
+`lanes`).
+
+The atoms of a kernel are unit rows, or all rows times one number (`norm2` tells); signals have a
+comfortable scale. Both are seen to at the door.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple, TypeVar, cast
+
+import numpy as np
+from numba import njit
+
+from pursuit.encoding.lanes import (
+    NARROW,
+    WIDE,
+    above,
+    claimed,
+    counted,
+    first,
+    highest,
+    larger,
+    minus,
+    narrow,
+    plus,
+    size,
+    store,
+    times,
+    unclaimed,
+    wide,
+)
+from pursuit.results import Status
+from pursuit.validation import Array
+
+CONVERGED = Status.CONVERGED.code
+MAX_ITER = Status.MAX_ITER.code
+MAX_ATOMS = Status.MAX_ATOMS.code
+STALLED = Status.STALLED.code
+GOING = 255
+"""The status of a signal that is not finished."""
+NOTHING = -1
+"""What a kernel returns when it needs no further row of the Gram matrix."""
+FEW = 8
+"""Up to so many atoms a dense update of all of them is cheaper than looking one up."""
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+
+def compiled(function: Function) -> Function:
+    """Compile when first called, keep on disk where some folder can be written."""
+    options = {
+        "nogil": True,
+        "error_model": "numpy",
+        "fastmath": {"contract", "nsz", "reassoc", "arcp"},
+    }
+    try:
+        return cast(Function, njit(cache=True, **options)(function))
+    except RuntimeError:  # neither the package nor the user's cache folder can be written
+        return cast(Function, njit(**options)(function))
+
+
+class Atoms(NamedTuple):
+    """The dictionary: rows (n, d), their squared norms, and the largest norm."""
+
+    rows: Array
+    norm2: Array
+    radius: float
+
+
+class Gram(NamedTuple):
+    """Rows of Z Zᵀ (k, padded n), and which row belongs to an atom (−1: none yet)."""
+
+    rows: Array
+    slot: Array
+
+
+class Rules(NamedTuple):
+    """When to stop, and what counts as zero.
+
+    A slope below `rounding` × ‖signal‖ × radius is zero. ‖residual‖² is updated by differences
+    while it is above `trust` × ‖signal‖², else computed from the coefficients. An atom whose
+    squared distance to the active ones is below `dependent` of its squared norm is never added.
+    """
+
+    n_nonzero: int
+    max_iter: int
+    rounding: float
+    trust: float
+    dependent: float
+
+
+class Block(NamedTuple):
+    """Signals (b, d), their correlations with the atoms (b, padded n), norms, residual goals."""
+
+    x: Array
+    c: Array
+    norm2: Array
+    goal2: Array
+
+
+class Found(NamedTuple):
+    """The state of each signal, and in the end its code for the atoms of the kernel."""
+
+    index: Array
+    value: Array
+    size: Array
+    residual2: Array
+    steps: Array
+    status: Array
+
+
+class Work(NamedTuple):
+    """Scratch arrays of one thread.
+
+    `place` (n): 1 + the position of an atom in the code of the signal at hand. The rest is of
+    orthogonal pursuit, with q_k the orthonormal vectors made of the active atoms: `basis` holds
+    ⟨z_j, q_k⟩ for every atom, tile by tile; `lower` the active atoms in terms of the q_k;
+    `along` ⟨signal, q_k⟩; `weight` and `rest` are room for one row each.
+    """
+
+    place: Array
+    basis: Array
+    lower: Array
+    along: Array
+    weight: Array
+    rest: Array
+
+
+# Looking at rows -------------------------------------------------------------------------
+
+
+@compiled
+def measure(rows: Array, peak: Array, norm2: Array) -> None:
+    """max \\|entry\\| (nan or inf where an entry is) and the sum of squares of each row."""
+    for r in range(rows.shape[0]):
+        row = rows[r]
+        top = abs(row[0])
+        total = 0.0
+        for v in row:
+            total += np.float64(v) * np.float64(v)
+        for v in row:
+            top = max(top, abs(v))
+        # A sum of squares is finite whenever the entries are, unless they are beyond 1e±150.
+        peak[r] = top if np.isfinite(total) else _worst(row)
+        norm2[r] = total
+
+
+@compiled
+def _worst(row: Array) -> Any:
+    """The first entry that is not finite, else the largest."""
+    top = abs(row[0])
+    for v in row:
+        if v - v != 0:
+            return v
+        top = max(top, abs(v))
+    return top
+
+
+@compiled
+def steepest(c: Array) -> int:
+    """argmax \\|c_j\\|, the lowest index of several."""
+    top, at = c.dtype.type(-1), 0
+    for s in range(0, c.size, WIDE // c.itemsize):
+        here = highest(size(wide(c, s)))
+        if here > top:
+            top, at = here, s
+    return at + first(wide(c, at), top)
+
+
+@compiled
+def descend(c: Array, gamma: float, row: Array) -> int:
+    """c ← c − γ·row, and the argmax of the new \\|c_j\\|, in one pass."""
+    step = c.dtype.type(gamma)
+    top, at = c.dtype.type(-1), 0
+    for s in range(0, c.size, WIDE // c.itemsize):
+        v = minus(wide(c, s), step, wide(row, s))
+        store(c, s, v)
+        here = highest(size(v))
+        if here > top:
+            top, at = here, s
+    return at + first(wide(c, at), top)
+
+
+@compiled
+def residual2(x: Array, rows: Array, index: Array, value: Array, rest: Array) -> float:
+    """‖x − Σ value_k z_k‖², from its definition."""
+    for i in range(x.size):
+        rest[i] = x[i]
+    for k in range(index.size):
+        a, z = value[k], rows[index[k]]
+        for i in range(x.size):
+            rest[i] -= a * z[i]
+    total = 0.0
+    for i in range(x.size):
+        total += rest[i] * rest[i]
+    return total
+
+
+@compiled
+def verdict(left2: float, floor2: float, used: int, steps: int, rules: Rules) -> int:
+    """Whether a signal is finished, in the order of `solve`: fit, atoms, iterations."""
+    if left2 <= floor2:
+        return CONVERGED
+    if used >= rules.n_nonzero:
+        return MAX_ATOMS
+    if steps >= rules.max_iter:
+        return MAX_ITER
+    return GOING
+
+
+# Matching pursuit ------------------------------------------------------------------------
+
+
+@compiled
+def matching_pursuit(
+    atoms: Atoms, gram: Gram, rules: Rules, block: Block, found: Found, work: Work
+) -> int:
+    """`methods.matching_pursuit` on ½‖x − signal‖² for every signal of a block.
+
+    Returns the atom whose row of the Gram matrix is missing, or NOTHING.
+    """
+    for r in range(block.c.shape[0]):
+        if found.status[r] == GOING:
+            missing = _pursue(atoms, gram, rules, block, found, work, r)
+            if missing != NOTHING:
+                return missing
+    return NOTHING
+
+
+@compiled
+def _pursue(
+    atoms: Atoms, gram: Gram, rules: Rules, block: Block, found: Found, work: Work, r: int
+) -> int:
+    c, norm2 = block.c[r], block.norm2[r]
+    zero = rules.rounding * np.sqrt(norm2)
+    floor2 = max(block.goal2[r], zero * zero)
+    used, steps, left2 = found.size[r], found.steps[r], found.residual2[r]
+    status = verdict(left2, floor2, used, steps, rules)
+    j, missing = steepest(c), NOTHING
+    while status == GOING:
+        if abs(c[j]) <= zero * atoms.radius:
+            status = CONVERGED
+            break
+        if gram.slot[j] < 0:
+            missing = j
+            break
+        gamma = c[j] / atoms.norm2[j]  # z_t = LMO(∇f(x_t)), exact step
+        if work.place[j] == 0:
+            found.index[r, used] = j
+            found.value[r, used] = 0.0
+            used += 1
+            work.place[j] = used
+        found.value[r, work.place[j] - 1] += gamma  # x_{t+1} = x_t − γ z_t
+        steps += 1
+        left2 -= gamma * c[j]
+        last = used >= rules.n_nonzero or steps >= rules.max_iter
+        if (last or block.goal2[r] >= 0) and left2 <= rules.trust * norm2:
+            index, value = found.index[r, :used], found.value[r, :used]
+            left2 = residual2(block.x[r], atoms.rows, index, value, work.rest)
+        status = verdict(left2, floor2, used, steps, rules)
+        if status == GOING:
+            j = descend(c, gamma, gram.rows[gram.slot[j]])
+    found.size[r], found.steps[r], found.status[r] = used, steps, status
+    found.residual2[r] = left2
+    if status != GOING:
+        for k in range(used):
+            work.place[found.index[r, k]] = 0
+    return missing
+
+
+@compiled
+def few_atoms(
+    gram: Array, rules: Rules, c: Array, zero: Array, step: Array, value: Array, steps: Array
+) -> None:
+    """Matching pursuit over a handful of unit atoms, many signals abreast.
+
+    Rows are atoms and columns signals: c (n, b) correlations, value (n, b) coefficients; zero (b)
+    is the slope that counts as zero, step (n, b) room, steps (b) the iterations. Every iteration
+    updates all atoms with a step that is zero but for one of them.
+    """
+    n, b = c.shape
+    flat, moved, total = c.reshape(-1), step.reshape(-1), value.reshape(-1)
+    for s in range(0, b, WIDE // c.itemsize):
+        for _ in range(rules.max_iter):
+            top = size(wide(flat, s))
+            for j in range(1, n):
+                top = larger(top, size(wide(flat, j * b + s)))
+            top = above(top, wide(zero, s))
+            if highest(top) < 0:
+                break
+            store(steps, s, counted(wide(steps, s), top))
+            for j in range(n):  # z_t = LMO(∇f(x_t)): the first that attains the top
+                v = wide(flat, j * b + s)
+                gamma = claimed(v, top)
+                top = unclaimed(v, top)
+                store(moved, j * b + s, gamma)
+                store(total, j * b + s, plus(gamma, c.dtype.type(1), wide(total, j * b + s)))
+            for i in range(n):
+                v = wide(flat, i * b + s)
+                for j in range(n):
+                    v = minus(v, gram[j, i], wide(moved, j * b + s))
+                store(flat, i * b + s, v)
+
+
+@compiled
+def gather_few(
+    atoms: Atoms, rules: Rules, block: Block, first_c: Array, c: Array, value: Array, found: Found
+) -> None:
+    """The columns of `few_atoms` as codes, with ‖residual‖² = ‖x‖² − Σ value_j (c⁰_j + c_j)."""
+    n = c.shape[0]
+    rest = np.empty(block.x.shape[1])
+    for r in range(block.x.shape[0]):
+        used, left2 = 0, block.norm2[r]
+        for j in range(n):
+            a = np.float64(value[j, r])
+            if a != 0:
+                left2 -= a * (np.float64(first_c[j, r]) + c[j, r])
+                found.index[r, used], found.value[r, used] = j, a
+                used += 1
+        if left2 <= rules.trust * block.norm2[r]:
+            index, values = found.index[r, :used], found.value[r, :used]
+            left2 = residual2(block.x[r], atoms.rows, index, values, rest)
+        found.size[r], found.residual2[r] = used, left2
+        finished = found.steps[r] < rules.max_iter or left2 <= rules.rounding**2 * block.norm2[r]
+        found.status[r] = CONVERGED if finished else MAX_ITER
+
+
+# Orthogonal pursuit ----------------------------------------------------------------------
+
+
+@compiled
+def orthogonal(
+    atoms: Atoms, gram: Gram, rules: Rules, block: Block, found: Found, work: Work
+) -> int:
+    """`methods.orthogonal` on ½‖x − signal‖² for every signal of a block.
+
+    With q_1, q_2, … the active atoms made orthonormal in the order of their arrival, the
+    correlations after atom j are c − ⟨q, signal⟩ ⟨z, q⟩ over all z, and ⟨z, q⟩ follows from row j
+    of the Gram matrix: a Cholesky factor that grows by one row, without triangular solves.
+    Returns the atom whose row is missing, or NOTHING.
+    """
+    for r in range(block.c.shape[0]):
+        if found.status[r] == GOING:
+            missing = _pursue_orthogonally(atoms, gram, rules, block, found, work, r)
+            if missing != NOTHING:
+                return missing
+    return NOTHING
+
+
+@compiled
+def _pursue_orthogonally(
+    atoms: Atoms, gram: Gram, rules: Rules, block: Block, found: Found, work: Work, r: int
+) -> int:
+    c, norm2 = block.c[r], block.norm2[r]
+    zero = rules.rounding * np.sqrt(norm2)
+    floor2 = max(block.goal2[r], zero * zero)
+    used, steps, left2 = found.size[r], found.steps[r], found.residual2[r]
+    status = verdict(left2, floor2, used, steps, rules)
+    j, missing, refused = steepest(c), NOTHING, 0.0
+    while status == GOING:
+        if abs(c[j]) <= zero * atoms.radius:
+            status = STALLED if refused > 8 * zero * atoms.radius else CONVERGED
+            break
+        pivot = _pivot(work, c.size, used, j, atoms.norm2[j])
+        if pivot <= rules.dependent * atoms.norm2[j]:
+            # Active, or in the span of the active: go on with the others.
+            refused = max(refused, abs(c[j]))
+            c[j] = 0
+            j = steepest(c)
+            continue
+        if gram.slot[j] < 0:
+            missing = j
+            break
+        work.lower[used, used] = np.sqrt(pivot)
+        work.along[used] = c[j] / work.lower[used, used]
+        found.index[r, used] = j
+        used += 1
+        steps += 1
+        left2 -= work.along[used - 1] ** 2
+        last = used >= rules.n_nonzero or steps >= rules.max_iter
+        if (last or block.goal2[r] >= 0) and left2 <= rules.trust * norm2:
+            solve_upper(work.lower, work.along, found.value[r], used)
+            index, value = found.index[r, :used], found.value[r, :used]
+            left2 = residual2(block.x[r], atoms.rows, index, value, work.rest)
+        status = verdict(left2, floor2, used, steps, rules)
+        if status == GOING:
+            j, refused = _extend(work, used - 1, c, gram.rows[gram.slot[j]]), 0.0
+    found.size[r], found.steps[r], found.status[r] = used, steps, status
+    found.residual2[r] = left2
+    if status != GOING:
+        solve_upper(work.lower, work.along, found.value[r], used)
+    return missing
+
+
+@compiled
+def _pivot(work: Work, n: int, used: int, j: int, norm2: float) -> float:
+    """The squared distance of atom j to the span of the active atoms; row `used` of `lower`."""
+    tile = WIDE // work.basis.itemsize
+    at = (j // tile) * tile * work.weight.size + j % tile
+    pivot = norm2
+    for k in range(used):
+        w = work.basis[at + k * tile]
+        work.weight[k] = w
+        work.lower[used, k] = w
+        pivot -= np.float64(w) * np.float64(w)
+    return pivot
+
+
+@compiled
+def _extend(work: Work, k: int, c: Array, row: Array) -> int:
+    """⟨z, q_k⟩ = (row − Σ_i weight_i ⟨z, q_i⟩)/pivot for every z; c ← c − along_k ⟨z, q_k⟩."""
+    basis, weight = work.basis, work.weight
+    inverse = c.dtype.type(1 / work.lower[k, k])
+    along = c.dtype.type(work.along[k])
+    tile = WIDE // c.itemsize
+    top, at = c.dtype.type(-1), 0
+    for s in range(0, c.size, tile):
+        start = s * weight.size
+        q = wide(row, s)
+        for i in range(k):
+            q = minus(q, weight[i], wide(basis, start + i * tile))
+        q = times(inverse, q)
+        store(basis, start + k * tile, q)
+        v = minus(wide(c, s), along, q)
+        store(c, s, v)
+        here = highest(size(v))
+        if here > top:
+            top, at = here, s
+    return at + first(wide(c, at), top)
+
+
+@compiled
+def solve_upper(lower: Array, along: Array, value: Array, used: int) -> None:
+    """Lᵀ value = along: from the orthonormal vectors back to the atoms."""
+    for k in range(used - 1, -1, -1):
+        a = along[k]
+        for i in range(k + 1, used):
+            a -= lower[i, k] * value[i]
+        value[k] = a / lower[k, k]
+
+
+# Rows of the Gram matrix -----------------------------------------------------------------
+
+
+@compiled
+def correlate_few(rows: Array, chosen: Array, products: Array) -> None:
+    """products (n, w) = rows (n, d) times `chosen` (d, w), w numbers filling a narrow vector.
+
+    One pass over the rows, four at a time; memory bound where a matrix product would first
+    rearrange all rows.
+    """
+    n, d = rows.shape
+    width = NARROW // rows.itemsize
+    flat, w, out = rows.reshape(-1), chosen.reshape(-1), products.reshape(-1)
+    for r in range(0, n - n % 4, 4):
+        a = b = c = e = times(rows.dtype.type(0), narrow(w, 0))
+        at = r * d
+        for i in range(d):
+            v = narrow(w, i * width)
+            a = plus(a, flat[at + i], v)
+            b = plus(b, flat[at + d + i], v)
+            c = plus(c, flat[at + 2 * d + i], v)
+            e = plus(e, flat[at + 3 * d + i], v)
+        store(out, r * width, a)
+        store(out, (r + 1) * width, b)
+        store(out, (r + 2) * width, c)
+        store(out, (r + 3) * width, e)
+    for r in range(n - n % 4, n):
+        a = times(rows.dtype.type(0), narrow(w, 0))
+        for i in range(d):
+            a = plus(a, flat[r * d + i], narrow(w, i * width))
+        store(out, r * width, a)
+
+
+# One matrix product for each step --------------------------------------------------------
+
+
+@compiled
+def step_from_residuals(
+    atoms: Atoms, rules: Rules, block: Block, rest: Array, live: Array, found: Found
+) -> None:
+    """One step of matching pursuit for each signal of `live`; `rest` are residuals (b, d).
+
+    ``block.c[k]`` are the correlations of the residual of signal ``live[k]``.
+    """
+    room = np.empty(rest.shape[1])
+    for k in range(live.size):
+        r, c = live[k], block.c[k]
+        j = steepest(c)
+        if abs(c[j]) <= rules.rounding * np.sqrt(block.norm2[r]) * atoms.radius:
+            found.status[r] = CONVERGED
+            continue
+        gamma = c[j] / atoms.norm2[j]
+        position = 0
+        while position < found.size[r] and found.index[r, position] != j:
+            position += 1
+        if position == found.size[r]:
+            found.index[r, position], found.value[r, position] = j, 0.0
+            found.size[r] += 1
+        found.value[r, position] += gamma
+        _take_off(rest[r], rest.dtype.type(gamma), atoms.rows[j])
+        _close(atoms, rules, block, found, r, gamma * c[j], room)
+
+
+@compiled
+def step_orthogonally(
+    atoms: Atoms, rules: Rules, block: Block, rest: Array, live: Array, found: Found, q: Array,
+    lower: Array, along: Array,
+) -> None:
+    """One step of orthogonal pursuit for each signal of `live`; q (b, k, d) orthonormal vectors."""
+    room = np.empty(rest.shape[1])
+    for k in range(live.size):
+        r = live[k]
+        zero = rules.rounding * np.sqrt(block.norm2[r]) * atoms.radius
+        refused, used = 0.0, found.size[r]
+        j = steepest(block.c[k])
+        while abs(block.c[k, j]) > zero:
+            pivot = _orthonormal(atoms.rows[j], q[r], lower[r], used)
+            if pivot > rules.dependent * atoms.norm2[j]:
+                break
+            refused = max(refused, abs(block.c[k, j]))
+            block.c[k, j] = 0
+            j = steepest(block.c[k])
+        if abs(block.c[k, j]) <= zero:
+            found.status[r] = STALLED if refused > 8 * zero else CONVERGED
+            continue
+        beta = 0.0
+        for i in range(rest.shape[1]):
+            beta += np.float64(q[r, used, i]) * rest[r, i]
+        along[r, used] = beta
+        found.index[r, used] = j
+        found.size[r] += 1
+        _take_off(rest[r], rest.dtype.type(beta), q[r, used])
+        solve_upper(lower[r], along[r], found.value[r], found.size[r])
+        _close(atoms, rules, block, found, r, beta * beta, room)
+
+
+@compiled
+def _take_off(rest: Array, gamma: Any, z: Array) -> None:
+    for i in range(rest.size):
+        rest[i] -= gamma * z[i]
+
+
+@compiled
+def _orthonormal(z: Array, q: Array, lower: Array, used: int) -> float:
+    """q_used from z by Gram–Schmidt, twice for orthogonality in rounding; its squared length."""
+    out = q[used]
+    for i in range(z.size):
+        out[i] = z[i]
+    for k in range(used):
+        lower[used, k] = 0.0
+    for _ in range(2):
+        for k in range(used):
+            w = 0.0
+            for i in range(z.size):
+                w += np.float64(out[i]) * q[k, i]
+            lower[used, k] += w
+            _take_off(out, z.dtype.type(w), q[k])
+    pivot = 0.0
+    for i in range(z.size):
+        pivot += np.float64(out[i]) * out[i]
+    lower[used, used] = np.sqrt(pivot)
+    inverse = z.dtype.type(1 / lower[used, used]) if pivot > 0 else z.dtype.type(0)
+    for i in range(z.size):
+        out[i] *= inverse
+    return pivot
+
+
+@compiled
+def _close(
+    atoms: Atoms, rules: Rules, block: Block, found: Found, r: int, fallen: float, room: Array
+) -> None:
+    """The end of a step: what is left of the signal, and whether it is finished."""
+    found.steps[r] += 1
+    left2 = found.residual2[r] - fallen
+    last = found.size[r] >= rules.n_nonzero or found.steps[r] >= rules.max_iter
+    if (last or block.goal2[r] >= 0) and left2 <= rules.trust * block.norm2[r]:
+        index, value = found.index[r, : found.size[r]], found.value[r, : found.size[r]]
+        left2 = residual2(block.x[r], atoms.rows, index, value, room)
+    found.residual2[r] = left2
+    floor2 = max(block.goal2[r], rules.rounding**2 * block.norm2[r])
+    found.status[r] = verdict(left2, floor2, found.size[r], found.steps[r], rules)
+
+
+# Codes ------------------------------------------------------------------------------------
+
+
+@compiled
+def collect(found: Found, unscale: Array, scale: Array, index: Array, value: Array) -> int:
+    """The codes of a block one after another, for the signals and atoms as given.
+
+    Returns the first signal whose coefficients leave the range of their type, or NOTHING.
+    """
+    at, bad = 0, NOTHING
+    limit, tiny = np.finfo(value.dtype).max, np.finfo(value.dtype).tiny
+    for r in range(found.size.size):
+        top = 0.0
+        for k in range(found.size[r]):
+            j = found.index[r, k]
+            a = found.value[r, k] * unscale[r] / scale[j]
+            top = max(top, abs(a))
+            index[at], value[at] = j, a
+            at += 1
+        if bad == NOTHING and (top > limit or (found.size[r] > 0 and top < tiny)):
+            bad = r
+    return bad

@@ -1,0 +1,251 @@
+"""Vector registers as Numba values.
+
+LLVM's vectoriser gives up on the loops that matter here: a maximum with its place, a sum over a
+basis that is then stored, both because arrays might overlap. A `Lanes` value is a short vector
+that LLVM keeps in registers on any machine, so that the kernels say what stays there. The values
+are never seen from Python: the functions below exist inside compiled code only.
+
+==========================  ==================================================================
+function                    gives
+==========================  ==================================================================
+wide(array, at)             256 bytes of a flat array: one tile of a row of correlations
+narrow(array, at)           64 bytes of it
+store(array, at, v)         v written back
+minus(v, s, u)              v − s·u, in one rounding where the machine can
+plus(v, s, u)               v + s·u
+times(s, v)                 s·v
+size(v)                     \\|v\\|, lane by lane
+larger(u, v)                the larger, lane by lane
+highest(v)                  the largest lane, a number
+first(v, s)                 the place of the first lane with \\|lane\\| = s
+above(v, s)                 the lanes of v above those of s, the others −1
+claimed(v, top)             the lanes of v where \\|v\\| = top, the others 0
+unclaimed(v, top)           the lanes of top where \\|v\\| ≠ top, the others −1
+counted(v, top)             v + 1 in the lanes where top ≥ 0
+==========================  ==================================================================
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeVar, cast
+
+from llvmlite import ir
+from numba import types
+from numba.core import cgutils
+from numba.extending import intrinsic, models, register_model
+
+WIDE = 256
+"""Bytes of a tile: enough independent sums to hide the latency of a multiply-add."""
+NARROW = 64
+
+Declared = Callable[..., Any]
+Function = TypeVar("Function", bound=Declared)
+_FAST = ("contract", "nsz", "nnan", "ninf")
+_INT32 = ir.IntType(32)
+
+
+class Lanes(types.Type):  # type: ignore[misc]
+    """`width` numbers of one type."""
+
+    def __init__(self, dtype: Any, width: int) -> None:
+        self.dtype, self.width = dtype, width
+        super().__init__(name=f"Lanes({dtype}, {width})")
+
+
+@register_model(Lanes)
+class _LanesModel(models.PrimitiveModel):  # type: ignore[misc]
+    def __init__(self, manager: Any, lanes: Lanes) -> None:
+        super().__init__(manager, lanes, _vector(lanes))
+
+
+def _intrinsic(function: Function) -> Function:
+    return cast(Function, intrinsic(function))
+
+
+def _number(dtype: Any) -> Any:
+    return ir.FloatType() if dtype == types.float32 else ir.DoubleType()
+
+
+def _vector(lanes: Lanes) -> Any:
+    return ir.VectorType(_number(lanes.dtype), lanes.width)
+
+
+def _call(builder: Any, name: str, lanes: Lanes, result: Any, *arguments: Any) -> Any:
+    """A call of an intrinsic of LLVM that takes a whole vector."""
+    kind = ir.FunctionType(result, [argument.type for argument in arguments])
+    suffix = f"v{lanes.width}f{lanes.dtype.bitwidth}"
+    function = cgutils.get_or_insert_function(builder.module, kind, f"llvm.{name}.{suffix}")
+    return builder.call(function, arguments, fastmath=("nnan", "nsz"))
+
+
+def _spread(builder: Any, number: Any, lanes: Lanes) -> Any:
+    """A number in every lane."""
+    empty = ir.Constant(_vector(lanes), ir.Undefined)
+    one = builder.insert_element(empty, number, ir.Constant(_INT32, 0))
+    zeros = ir.Constant(ir.VectorType(_INT32, lanes.width), [0] * lanes.width)
+    return builder.shuffle_vector(one, empty, zeros)
+
+
+def _constant(lanes: Lanes, value: float) -> Any:
+    return ir.Constant(_vector(lanes), [value] * lanes.width)
+
+
+def _abs(builder: Any, v: Any, lanes: Lanes) -> Any:
+    return _call(builder, "fabs", lanes, _vector(lanes), v)
+
+
+def _address(context: Any, builder: Any, kind: Any, array: Any, at: Any, lanes: Lanes) -> Any:
+    data = context.make_array(kind)(context, builder, array).data
+    return builder.bitcast(builder.gep(data, [at]), _vector(lanes).as_pointer())
+
+
+def _loader(bytes_: int, doc: str) -> Declared:
+    def load(typing_context: Any, array: Any, at: Any) -> Any:
+        lanes = Lanes(array.dtype, bytes_ * 8 // array.dtype.bitwidth)
+
+        def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+            address = _address(context, builder, signature.args[0], *args, lanes)
+            # Arrays are aligned to their items, whatever the vector would like.
+            return builder.load(address, align=array.dtype.bitwidth // 8)
+
+        return lanes(array, types.intp), generate
+
+    load.__doc__ = doc
+    return _intrinsic(load)
+
+
+wide = _loader(WIDE, "256 bytes of a flat array.")
+narrow = _loader(NARROW, "64 bytes of a flat array.")
+
+
+@_intrinsic
+def store(typing_context: Any, array: Any, at: Any, v: Any) -> Any:
+    """v written to a flat array."""
+
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        address = _address(context, builder, signature.args[0], args[0], args[1], v)
+        builder.store(args[2], address, align=array.dtype.bitwidth // 8)
+        return context.get_dummy_value()
+
+    return types.void(array, types.intp, v), generate
+
+
+@_intrinsic
+def minus(typing_context: Any, v: Any, s: Any, u: Any) -> Any:
+    """v − s·u."""
+
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        product = builder.fmul(_spread(builder, args[1], v), args[2], flags=_FAST)
+        return builder.fsub(args[0], product, flags=_FAST)
+
+    return v(v, v.dtype, u), generate
+
+
+@_intrinsic
+def plus(typing_context: Any, v: Any, s: Any, u: Any) -> Any:
+    """v + s·u."""
+
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        product = builder.fmul(_spread(builder, args[1], v), args[2], flags=_FAST)
+        return builder.fadd(args[0], product, flags=_FAST)
+
+    return v(v, v.dtype, u), generate
+
+
+@_intrinsic
+def times(typing_context: Any, s: Any, v: Any) -> Any:
+    """s·v."""
+
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        return builder.fmul(_spread(builder, args[0], v), args[1], flags=_FAST)
+
+    return v(v.dtype, v), generate
+
+
+@_intrinsic
+def size(typing_context: Any, v: Any) -> Any:
+    """|v|."""
+
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        return _abs(builder, args[0], v)
+
+    return v(v), generate
+
+
+@_intrinsic
+def larger(typing_context: Any, u: Any, v: Any) -> Any:
+    """max(u, v)."""
+
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        return builder.select(builder.fcmp_ordered(">", *args, flags=_FAST), *args)
+
+    return v(u, v), generate
+
+
+@_intrinsic
+def highest(typing_context: Any, v: Any) -> Any:
+    """The largest lane."""
+
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        return _call(builder, "vector.reduce.fmax", v, _number(v.dtype), args[0])
+
+    return v.dtype(v), generate
+
+
+@_intrinsic
+def first(typing_context: Any, v: Any, s: Any) -> Any:
+    """The place of the first lane with |lane| = s."""
+
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        hits = builder.fcmp_ordered(
+            "==", _abs(builder, args[0], v), _spread(builder, args[1], v)
+        )
+        bits = ir.IntType(v.width)
+        place = builder.cttz(builder.bitcast(hits, bits), ir.Constant(ir.IntType(1), 0))
+        return place if v.width == 64 else builder.zext(place, ir.IntType(64))
+
+    return types.int64(v, v.dtype), generate
+
+
+@_intrinsic
+def above(typing_context: Any, v: Any, s: Any) -> Any:
+    """The lanes of v above those of s, the others −1."""
+
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        return builder.select(builder.fcmp_ordered(">", *args), args[0], _constant(v, -1.0))
+
+    return v(v, s), generate
+
+
+@_intrinsic
+def claimed(typing_context: Any, v: Any, top: Any) -> Any:
+    """The lanes of v where |v| = top, the others 0."""
+
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        hit = builder.fcmp_ordered("==", _abs(builder, args[0], v), args[1])
+        return builder.select(hit, args[0], _constant(v, 0.0))
+
+    return v(v, top), generate
+
+
+@_intrinsic
+def unclaimed(typing_context: Any, v: Any, top: Any) -> Any:
+    """The lanes of top where |v| ≠ top, the others −1."""
+
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        hit = builder.fcmp_ordered("==", _abs(builder, args[0], v), args[1])
+        return builder.select(hit, _constant(v, -1.0), args[1])
+
+    return v(v, top), generate
+
+
+@_intrinsic
+def counted(typing_context: Any, v: Any, top: Any) -> Any:
+    """v + 1 in the lanes where top ≥ 0."""
+
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        live = builder.fcmp_ordered(">=", args[1], _constant(v, 0.0))
+        return builder.fadd(args[0], builder.select(live, _constant(v, 1.0), _constant(v, 0.0)))
+
+    return v(v, top), generate

@@ -1,0 +1,315 @@
+"""Compiled runs of the paper's methods: many signals, one quadratic Hessian, one set of atoms.
+
+A method becomes arrays (`Rules`), and two kernels serve every combination of them. Each signal's
+run equals `solve` on it with the same draws.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from math import sqrt
+
+import numpy as np
+
+from pursuit.advances import Greedy
+from pursuit.atoms.base import FiniteAtoms
+from pursuit.directions import Direction, Random, Replay, Steepest
+from pursuit.driver import REFRESH
+from pursuit.encoding.run_kernels import Iterates, Record, Setting, accelerated, plain
+from pursuit.errors import InputError
+from pursuit.methods import Method
+from pursuit.momentum import FixedNu, Plain
+from pursuit.problem import Problem
+from pursuit.run import Run
+from pursuit.sampling import as_sampling
+from pursuit.steps import AffineInvariant, ExactLineSearch, Smooth, Step, smoothness
+from pursuit.validation import Array, count, real_array, shaped_array
+
+BLOCK = 256
+"""Signals that are run together and share a stream of draws, whatever the number of threads."""
+SEGMENT = 4096
+"""Iterations for which atoms are drawn ahead."""
+
+Span = tuple[int, int]
+"""Iterations from the first number up to, not including, the second."""
+Draw = Callable[[np.random.Generator, int, Span], Array]
+"""(generator, signals, iterations) ↦ row numbers of atoms, one row for each signal."""
+
+
+@dataclass(frozen=True, eq=False)
+class Rules:
+    """A method over a finite set, as arrays.
+
+    Attributes
+    ----------
+    bounds
+        h_j, one curvature bound an atom: γ = ⟨∇f, z_j⟩ / h_j.
+    picks
+        How the atoms of x are drawn; None: the oracle picks them.
+    probes
+        How the atoms of v are drawn; None: v moves along the atom of x.
+    stiffness
+        L·ν of Algorithms 3 and 4; None: there is no v.
+    """
+
+    bounds: Array
+    picks: Draw | None = None
+    probes: Draw | None = None
+    stiffness: float | None = None
+
+    @property
+    def products(self) -> float:
+        """Products with the atoms that one iteration costs, counted as `solve` counts them."""
+        single = 1 / len(self.bounds)
+        look = 1.0 if self.picks is None else single
+        if self.stiffness is None:
+            return look + single  # the move of x
+        return look + 2 * single + (0 if self.probes is None else single)
+
+    def momentum(self, steps: int) -> tuple[Array, Array]:
+        """α_t and τ_t of the first iterations: α²Lν = β + α;  β ← β + α;  τ = α/β."""
+        alphas, taus = np.empty(steps), np.empty(steps)
+        beta, twice = 0.0, 2 * (self.stiffness or 0.0)
+        for t in range(steps if self.stiffness else 0):
+            alpha = (1 + sqrt(1 + 2 * beta * twice)) / twice
+            beta += alpha
+            alphas[t], taus[t] = alpha, alpha / beta
+        return alphas, taus
+
+
+def rules_of(method: Method, problem: Problem) -> Rules | None:
+    """`method` as arrays, or None where one of its rules has no such form.
+
+    Parameters
+    ----------
+    method
+        What a function of `pursuit.methods` returns.
+    problem
+        A quadratic over a finite set. Of f only the Hessian is used, so that one f stands for
+        all signals.
+    """
+    advance, momentum = method.advance, method.momentum
+    if not isinstance(advance, Greedy) or not isinstance(problem.atoms, FiniteAtoms):
+        return None
+    directions = (Steepest, Random, Replay)
+    if not isinstance(advance.direction, directions):
+        return None
+    bounds = _bounds(advance.step, problem)
+    if bounds is None or not isinstance(momentum, (Plain, FixedNu)):
+        return None
+    picks = _draw(advance.direction, problem)
+    if isinstance(momentum, Plain):
+        return Rules(bounds, picks)
+    if not isinstance(momentum.probe, (type(None), *directions)):
+        return None
+    nu = momentum.nu or momentum.safe_nu(Run(problem, seed=0), advance)
+    probes = None if momentum.probe is None else _draw(momentum.probe, problem)
+    return Rules(bounds, picks, probes, nu * smoothness(problem, momentum.L))
+
+
+def _bounds(step: Step, problem: Problem) -> Array | None:
+    """h_j of a step rule."""
+    f, atoms = problem.f, problem.atoms
+    assert isinstance(atoms, FiniteAtoms)
+    if isinstance(step, Smooth):
+        return smoothness(problem, step.L) * atoms.norms.astype(np.float64) ** 2
+    if not isinstance(step, (AffineInvariant, ExactLineSearch)):
+        return None
+    h = np.array([f.curvature(atoms.vector(j), f.atom_image(atoms, j)) for j in range(len(atoms))])
+    if isinstance(step, AffineInvariant):
+        return np.full(len(atoms), step.L_A or h.max())
+    return np.where(h > 0, h, np.inf)  # no step along a direction in which f is flat
+
+
+def _draw(direction: Direction, problem: Problem) -> Draw | None:
+    """How a rule's atoms are drawn ahead; None for the oracle."""
+    if isinstance(direction, Replay):
+        direction.start(Run(problem, seed=0))  # refuses numbers that are no rows of the atoms
+        return _replayed(np.asarray(direction.indices, dtype=np.int32))
+    if not isinstance(direction, Random):
+        return None
+    sampling = as_sampling(problem.atoms, direction.sampling)
+    n, cumulated = len(sampling.p), np.cumsum(sampling.p)
+
+    def uniform(rng: np.random.Generator, signals: int, span: Span) -> Array:
+        return rng.integers(0, n, (signals, span[1] - span[0]), dtype=np.int32)
+
+    def weighted(rng: np.random.Generator, signals: int, span: Span) -> Array:
+        heights = cumulated[-1] * rng.random((signals, span[1] - span[0]))
+        return np.searchsorted(cumulated, heights, side="right").astype(np.int32)
+
+    return uniform if sampling.uniform else weighted
+
+
+def _replayed(listed: Array) -> Draw:
+    def draw(rng: np.random.Generator, signals: int, span: Span) -> Array:
+        if span[1] > len(listed):
+            raise InputError(f"indices: {len(listed)} atoms were given, and all were replayed")
+        return np.tile(listed[slice(*span)], (signals, 1))
+
+    return draw
+
+
+@dataclass(frozen=True, eq=False)
+class Runs:
+    """The end of the runs, and what was recorded on the way.
+
+    Attributes
+    ----------
+    grid
+        Iteration numbers.
+    values
+        Σ over signals of f(x_t) − f(x*), or of f(x_t) − f(x_0) where no optimum was given; +inf
+        once it has left the range of numbers.
+    coef
+        The last coefficients of every signal, as rows.
+    """
+
+    grid: Array
+    values: Array
+    coef: Array
+
+
+def run_batch(
+    rules: Rules,
+    gram: object,
+    correlations: object,
+    grid: object,
+    *,
+    optimum: object | None = None,
+    seed: int = 0,
+    threads: int | None = None,
+    watch: Callable[[int], None] | None = None,
+) -> Runs:
+    """Run a method on many signals from the same start x_0.
+
+    Parameters
+    ----------
+    rules
+        From `rules_of`.
+    gram
+        G = Z H Zᵀ, shape (n, n).
+    correlations
+        Z∇f(x_0) of every signal, shape (signals, n): ``-signals @ atoms.T`` for the squared
+        distance from zero.
+    grid
+        Increasing iteration numbers at which the sum of the values is recorded; the last is
+        where the runs end.
+    optimum
+        Coefficients of a minimiser for every signal, counted from x_0. The values are then
+        ½ (a − a*)·s, accurate however close they come to the floor.
+    seed
+        Of random methods. Every signal has draws of its own, and they do not depend on `threads`.
+    threads
+        ``PURSUIT_THREADS``, else all cores, where not given.
+    watch
+        Called with the number of signals done so far.
+    """
+    s0 = real_array("correlations", correlations, ndim=2)
+    n = len(rules.bounds)
+    shaped_array("correlations", s0, (len(s0), n))
+    dtype = np.result_type(s0, real_array("gram", gram))
+    job = _Job(
+        rules,
+        np.ascontiguousarray(shaped_array("gram", gram, (n, n)), dtype),
+        np.ascontiguousarray(s0, dtype),
+        None if optimum is None else shaped_array("optimum", optimum, s0.shape),
+        _grid(grid),
+        count("seed", seed),
+    )
+    blocks = range(0, len(s0), BLOCK)
+    ended = []
+    with ThreadPoolExecutor(_threads(threads)) as pool:
+        for begin, block in zip(blocks, pool.map(job, blocks), strict=True):
+            ended.append(block)
+            if watch is not None:
+                watch(min(begin + BLOCK, len(s0)))
+    with np.errstate(invalid="ignore", over="ignore"):
+        values = np.sum([sums for _, sums in ended], axis=0)
+    values[~np.isfinite(values)] = np.inf
+    return Runs(job.grid, values, np.concatenate([coef for coef, _ in ended]))
+
+
+@dataclass(frozen=True, eq=False)
+class _Job:
+    """All that a block of signals needs; calling it runs the block that begins at a signal."""
+
+    rules: Rules
+    gram: Array
+    correlations: Array
+    optimum: Array | None
+    grid: Array
+    seed: int
+
+    def __call__(self, begin: int) -> tuple[Array, Array]:
+        rows = slice(begin, begin + BLOCK)
+        first = self.correlations[rows]
+        reference = self._reference(rows)
+        setting = Setting(self.gram, self.rules.bounds.astype(first.dtype), first, REFRESH)
+        x, v = _iterates(first), _iterates(first)  # x_0 = v_0
+        alphas, taus = (a.astype(first.dtype) for a in self.rules.momentum(self.grid[-1]))
+        seeds = np.random.SeedSequence(self.seed, spawn_key=(begin // BLOCK,)).spawn(2)
+        rngs = [np.random.Generator(np.random.PCG64(seed)) for seed in seeds]
+        sums = np.zeros(len(self.grid))
+        if self.grid[0] == 0:
+            sums[0] = _value(x, reference)
+        for start in range(0, self.grid[-1], SEGMENT):
+            span = (start, min(start + SEGMENT, int(self.grid[-1])))
+            picks, probes = (
+                _drawn(draw, rng, len(first), span)
+                for draw, rng in zip((self.rules.picks, self.rules.probes), rngs, strict=True)
+            )
+            here = slice(*np.searchsorted(self.grid, span, side="right"))
+            record = Record(self.grid[here], sums[here], reference)
+            if self.rules.stiffness is None:
+                plain(setting, x, picks, span, record)
+            else:
+                weights = alphas[slice(*span)], taus[slice(*span)]
+                accelerated(setting, x, v, picks, probes, weights, span, record)
+        return x.coef, sums
+
+    def _reference(self, rows: slice) -> Iterates:
+        """The point that values are counted from: x*, where s = 0, or x_0, where a = 0."""
+        first = self.correlations[rows]
+        if self.optimum is None:
+            return _iterates(first)
+        zero = np.zeros_like(first)
+        return _iterates(zero)._replace(coef=self.optimum[rows].astype(first.dtype))
+
+
+def _iterates(s: Array) -> Iterates:
+    """Zero coefficients and a copy of their correlations."""
+    own = s.copy()
+    return Iterates(np.zeros_like(s), own, own.view(f"i{own.itemsize}"))
+
+
+def _value(x: Iterates, reference: Iterates) -> float:
+    coef = x.coef.astype(np.float64) - reference.coef
+    return 0.5 * float(np.vdot(coef, x.s.astype(np.float64) + reference.s))
+
+
+def _drawn(draw: Draw | None, rng: np.random.Generator, signals: int, span: Span) -> Array:
+    """The atoms of a segment; an empty array tells a kernel to ask the oracle."""
+    return np.empty((signals, 0), np.int32) if draw is None else draw(rng, signals, span)
+
+
+def _grid(grid: object) -> Array:
+    numbers = np.asarray(grid)
+    if numbers.ndim != 1 or numbers.size == 0 or numbers.dtype.kind not in "iu":
+        raise InputError("grid: expected a list of iteration numbers")
+    numbers = numbers.astype(np.int64)
+    if numbers[0] < 0 or (np.diff(numbers) <= 0).any():
+        raise InputError("grid: expected increasing iteration numbers of at least 0")
+    return numbers
+
+
+def _threads(threads: int | None) -> int:
+    given = threads if threads is not None else os.environ.get("PURSUIT_THREADS")
+    if given is None or given == "":
+        return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else 1
+    if isinstance(given, str) and not given.isdecimal():
+        raise InputError(f"PURSUIT_THREADS: expected a whole number, got {given!r}")
+    return count("threads", int(given), minimum=1)

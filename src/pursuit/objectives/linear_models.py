@@ -1,0 +1,262 @@
+"""Losses of linear models: f(β) = Σ wᵢ ℓᵢ(xᵢᵀβ) + l2/2 ‖β‖²."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from pursuit.atoms.base import Atom, AtomSet
+from pursuit.errors import InputError
+from pursuit.objectives.base import Objective
+from pursuit.objectives.quadratic import DENSE_LIMIT, linear_map
+from pursuit.validation import Array, non_negative, positive, shaped_array
+
+if TYPE_CHECKING:
+    from pursuit.points import Point
+
+Rows = slice | Array
+"""The samples that a column of X touches: all of them, or the row numbers of a sparse one."""
+EVERY = slice(None)
+
+
+class LinearModel(Objective):
+    """f(β) = Σ wᵢ ℓᵢ(uᵢ) + l2/2 ‖β‖² with u = Xβ, each ℓᵢ convex with ℓᵢ″ ≤ `bend`.
+
+    A subclass gives `bend` and the losses and their derivatives with respect to u, for all
+    samples or for some rows of them. Points keep u up to date, so that a step along one atom
+    costs its image Xz and a coordinate of a sparse X its non-zero entries.
+
+    Parameters
+    ----------
+    X
+        Samples as rows, shape (N, d): an array, a SciPy sparse array (kept by columns) or a
+        `scipy.sparse.linalg.LinearOperator`.
+    l2
+        The weight of the ridge term, which also is the strong convexity constant.
+    weights
+        wᵢ ≥ 0 for each sample; ones where not given.
+    """
+
+    bend: float = 1.0
+
+    def __init__(self, X: Any, l2: float = 0.0, weights: object | None = None) -> None:
+        matrix = linear_map("X", X)
+        self.X = by_columns(matrix) if hasattr(matrix, "tocsc") else matrix
+        self.shape = (int(self.X.shape[1]),)
+        self.dtype = np.dtype(self.X.dtype)
+        self.l2 = self.mu = non_negative("l2", l2)
+        self.weights = _weights(weights, int(self.X.shape[0])).astype(self.dtype, copy=False)
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}(X of shape {tuple(self.X.shape)}, l2={self.l2:g})"
+
+    # One number for each sample ---------------------------------------------------------
+
+    @abstractmethod
+    def losses(self, u: Array, rows: Rows = EVERY) -> Array:
+        """wᵢ ℓᵢ(uᵢ) for the samples in `rows`, whose images are u."""
+
+    @abstractmethod
+    def slopes(self, u: Array, rows: Rows = EVERY) -> Array:
+        """wᵢ ℓᵢ′(uᵢ)."""
+
+    @abstractmethod
+    def bends(self, u: Array, rows: Rows = EVERY) -> Array:
+        """wᵢ ℓᵢ″(uᵢ); where ℓᵢ′ has a kink, a number between its one-sided derivatives."""
+
+    # What an objective is ---------------------------------------------------------------
+
+    def image(self, x: Array) -> Array:
+        image: Array = self.X @ x
+        return image
+
+    def value(self, x: Array) -> float:
+        return self.value_at(x, self.image(x))
+
+    def gradient(self, x: Array) -> Array:
+        return self.gradient_at(x, self.image(x))
+
+    def value_at(self, x: Array, image: Array) -> float:
+        value = float(self.losses(image).sum(dtype=np.float64))
+        return value + 0.5 * self.l2 * _dot(x, x) if self.l2 else value
+
+    def gradient_at(self, x: Array, image: Array) -> Array:
+        gradient: Array = self.X.T @ self.slopes(image)
+        return gradient + self.l2 * x if self.l2 else gradient
+
+    def curvature(self, z: Array, image: Array) -> float:
+        return self.bend * _dot(self.weights * image, image) + self.l2 * _dot(z, z)
+
+    @cached_property
+    def L(self) -> float:  # type: ignore[override]
+        """bend · λ_max(Xᵀ diag(w) X) + l2."""
+        return self.bend * _largest_eigenvalue(self.X, self.weights) + self.l2
+
+    # One atom at a time -----------------------------------------------------------------
+
+    def atom_image(self, atoms: AtomSet, z: Atom) -> Array:
+        return atoms.image(self.X, z)
+
+    def column(self, atoms: AtomSet, z: Atom) -> tuple[Rows, Array]:
+        """The samples that Xz touches, and its entries there."""
+        from pursuit.atoms.coordinates import Coordinates
+
+        if isinstance(atoms, Coordinates) and hasattr(self.X, "indptr"):
+            part = slice(self.X.indptr[z], self.X.indptr[z + 1])
+            return self.X.indices[part], self.X.data[part]
+        return EVERY, self.atom_image(atoms, z)
+
+    def point(self, atoms: AtomSet, x0: Array) -> Point:
+        from pursuit.linear_points import LinearPoint
+
+        return LinearPoint(self, atoms, x0)
+
+
+class Logistic(LinearModel):
+    """f(β) = Σ wᵢ log(1 + exp(−yᵢ xᵢᵀβ)) + l2/2 ‖β‖².
+
+    Parameters
+    ----------
+    X, l2, weights
+        See `LinearModel`.
+    y
+        The labels: −1 and 1, or 0 and 1, or False and True (0 and False stand for −1).
+
+    Examples
+    --------
+    >>> from pursuit import Coordinates, Logistic, solve
+    >>> f = Logistic([[1.0, 0.0], [1.0, 2.0], [0.0, 1.0]], [0, 1, 1], l2=1.0)
+    >>> solve(f, Coordinates(2), tol=1e-8).x.round(4).tolist()
+    [-0.2264, 0.7543]
+    """
+
+    bend = 0.25
+
+    def __init__(self, X: Any, y: object, l2: float = 0.0, weights: object | None = None) -> None:
+        super().__init__(X, l2, weights)
+        self.y = _labels(y, int(self.X.shape[0])).astype(self.dtype, copy=False)
+
+    def losses(self, u: Array, rows: Rows = EVERY) -> Array:
+        losses: Array = self.weights[rows] * np.logaddexp(0, np.negative(self.y[rows]) * u)
+        return losses
+
+    def slopes(self, u: Array, rows: Rows = EVERY) -> Array:
+        from scipy.special import expit
+
+        y: Array = self.y[rows]
+        slopes: Array = np.negative(self.weights[rows]) * y * expit(np.negative(y) * u)
+        return slopes
+
+    def bends(self, u: Array, rows: Rows = EVERY) -> Array:
+        from scipy.special import expit
+
+        bends: Array = self.weights[rows] * expit(u) * expit(np.negative(u))
+        return bends
+
+
+class Huber(LinearModel):
+    """f(β) = Σ wᵢ h(xᵢᵀβ − yᵢ) + l2/2 ‖β‖², h(r) = r²/2 up to |r| = delta and linear beyond.
+
+    scikit-learn's `HuberRegressor` minimises the same function with delta = epsilon · scale_ and
+    l2 = alpha · scale_.
+
+    Parameters
+    ----------
+    X, l2, weights
+        See `LinearModel`.
+    y
+        The responses.
+    delta
+        Where the loss turns from quadratic to linear, in the units of y.
+    """
+
+    def __init__(
+        self,
+        X: Any,
+        y: object,
+        delta: float,
+        l2: float = 0.0,
+        weights: object | None = None,
+    ) -> None:
+        super().__init__(X, l2, weights)
+        self.y = shaped_array("y", y, (int(self.X.shape[0]),)).astype(self.dtype, copy=False)
+        self.delta = positive("delta", delta)
+
+    def losses(self, u: Array, rows: Rows = EVERY) -> Array:
+        r = np.abs(u - self.y[rows])
+        inside = np.minimum(r, self.delta)
+        # r²/2 inside and delta·(r − delta/2) outside, in one formula.
+        losses: Array = self.weights[rows] * inside * (r - inside / 2)
+        return losses
+
+    def slopes(self, u: Array, rows: Rows = EVERY) -> Array:
+        slopes: Array = self.weights[rows] * np.clip(u - self.y[rows], -self.delta, self.delta)
+        return slopes
+
+    def bends(self, u: Array, rows: Rows = EVERY) -> Array:
+        bends: Array = self.weights[rows] * (np.abs(u - self.y[rows]) <= self.delta)
+        return bends
+
+
+def by_columns(X: Any) -> Any:
+    """A sparse array by columns, without duplicate entries; the one given is left as it is."""
+    columns = X.tocsc()
+    if columns is X or not columns.has_canonical_format:
+        columns = columns.copy()
+        columns.sum_duplicates()
+    return columns
+
+
+def _weights(weights: object | None, samples: int) -> Array:
+    if weights is None:
+        return np.ones(samples)
+    array = shaped_array("weights", weights, (samples,))
+    if array.min() < 0 or array.max() == 0:
+        raise InputError(
+            "weights: expected numbers of at least 0 that are not all 0, "
+            f"got {array.min():g} … {array.max():g}"
+        )
+    return array
+
+
+def _labels(y: object, samples: int) -> Array:
+    array = shaped_array("y", np.asarray(y), (samples,))
+    values = np.unique(array)
+    if np.isin(values, (-1, 1)).all():
+        return array
+    if np.isin(values, (0, 1)).all():
+        return 2 * array - 1
+    shown = ", ".join(f"{value:g}" for value in values[:4])
+    raise InputError(
+        f"y: expected labels −1 and 1, 0 and 1, or booleans, got {len(values)} values: {shown}"
+        + (" …" if len(values) > 4 else "")
+    )
+
+
+def _largest_eigenvalue(X: Any, weights: Array) -> float:
+    """λ_max(Xᵀ diag(w) X), through the smaller Gram matrix where that is small."""
+    root = np.sqrt(weights.astype(np.float64))
+    samples, features = X.shape
+    if hasattr(X, "toarray") or isinstance(X, np.ndarray):
+        scaled = X.multiply(root[:, None]).tocsr() if hasattr(X, "toarray") else X * root[:, None]
+        if min(samples, features) <= DENSE_LIMIT:
+            gram = scaled.T @ scaled if features <= samples else scaled @ scaled.T
+            dense = gram.toarray() if hasattr(gram, "toarray") else gram
+            return float(np.linalg.eigvalsh(dense)[-1])
+    else:
+        from scipy.sparse import diags_array
+        from scipy.sparse.linalg import aslinearoperator
+
+        scaled = aslinearoperator(diags_array(root)) @ X
+    from scipy.sparse.linalg import svds
+
+    start = np.ones(min(samples, features))
+    return float(svds(scaled, k=1, return_singular_vectors=False, v0=start, tol=1e-12)[0]) ** 2
+
+
+def _dot(a: Array, b: Array) -> float:
+    """⟨a, b⟩ summed in float64."""
+    return float(a.astype(np.float64, copy=False) @ b.astype(np.float64, copy=False))

@@ -1,0 +1,172 @@
+"""ENVI scenes: a text header beside a file of raw numbers.
+
+Read with NumPy alone: the binary part is raw numbers whose count must agree with the header to
+the byte, and they keep their type (the usual reader of this format makes them float32, takes any
+unknown interleave for bsq, and does not compare sizes).
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from pursuit.errors import InputError
+from pursuit.files.arrays import Array, reading
+
+INTEGERS = {"1": "u1", "2": "i2", "3": "i4", "12": "u2", "13": "u4", "14": "i8", "15": "u8"}
+TYPES = INTEGERS | {"4": "f4", "5": "f8"}
+BYTE_ORDERS = {"0": "<", "1": ">"}
+AXES = {"bsq": "bands rows columns", "bil": "rows bands columns", "bip": "rows columns bands"}
+SIZES = {"rows": "lines", "columns": "samples", "bands": "bands"}
+BINARY_SUFFIXES = ("", ".img", ".dat", ".raw", ".bin", ".bsq", ".bil", ".bip", ".hyspex")
+
+
+@dataclass(frozen=True)
+class EnviHeader:
+    """The fields of a header: lower-case names, texts as written, braces removed."""
+
+    path: Path
+    fields: dict[str, str]
+
+    def text(self, name: str) -> str:
+        """A field that must be there."""
+        if name not in self.fields:
+            raise InputError(f"{self.path}: the header has no field '{name}'")
+        return self.fields[name]
+
+    def integer(self, name: str, minimum: int) -> int:
+        """A field that must be a whole number of at least `minimum`."""
+        text = self.text(name)
+        if not text.isdecimal() or int(text) < minimum:
+            raise InputError(
+                f"{self.path}: expected '{name}' to be at least {minimum}, got {text!r}"
+            )
+        return int(text)
+
+    def choice(self, name: str, choices: dict[str, str]) -> str:
+        """What a field that must be one of the keys of `choices` stands for."""
+        text = self.text(name).lower()
+        if text not in choices:
+            expected = ", ".join(choices)
+            raise InputError(
+                f"{self.path}: expected '{name}' to be one of {expected}, got {text!r}"
+            )
+        return choices[text]
+
+    def numbers(self, name: str) -> Array | None:
+        """A list with one number per band, or None where the header has none."""
+        if name not in self.fields:
+            return None
+        words = [word for word in re.split(r"[,\s]+", self.fields[name]) if word]
+        if not words:
+            return None
+        try:
+            values = np.array(words, dtype=np.float64)
+        except ValueError:
+            raise InputError(f"{self.path}: expected numbers in the list '{name}'") from None
+        bands = self.integer("bands", 1)
+        if len(values) != bands:
+            raise InputError(
+                f"{self.path}: expected one number for each of {bands} bands in the list "
+                f"'{name}', got {len(values)}"
+            )
+        return values
+
+    def number(self, name: str) -> float | None:
+        """A number, or None where the header has none."""
+        if name not in self.fields:
+            return None
+        try:
+            return float(self.fields[name])
+        except ValueError:
+            raise InputError(
+                f"{self.path}: expected '{name}' to be a number, got {self.fields[name]!r}"
+            ) from None
+
+
+def read_envi(path: Path) -> tuple[Array, str, EnviHeader]:
+    """The numbers as an array of three axes, the names of the axes in order, and the header.
+
+    `path` is the header or the file of raw numbers; the other is looked for beside it.
+    """
+    if path.suffix.lower() == ".hdr":
+        header, binary = read_header(path), _binary_beside(path)
+    else:
+        header, binary = read_header(_header_beside(path)), path
+    _refuse_what_is_not_a_plain_scene(header)
+    layout = header.choice("interleave", AXES)
+    shape = tuple(header.integer(SIZES[axis], 1) for axis in layout.split())
+    return _raw_numbers(binary, header, shape), layout, header
+
+
+def read_header(path: Path) -> EnviHeader:
+    """The fields of the header at `path`."""
+    with reading(path):
+        raw = path.read_bytes()
+    try:
+        text = raw.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        text = raw.decode("latin-1")  # units such as µm, written by older programs
+    first, *rest = text.splitlines() or [""]
+    if first.strip() != "ENVI":
+        raise InputError(f"{path}: is not an ENVI header, its first line is not 'ENVI'")
+    body = "\n".join(line for line in rest if not line.lstrip().startswith(";"))
+    fields = {}
+    for name, listed, plain in re.findall(r"(?m)^([^=\n{}]+)=[ \t]*(?:\{([^}]*)\}|(.*)$)", body):
+        if plain.lstrip().startswith("{"):
+            raise InputError(f"{path}: the list '{name.strip()}' has no closing brace")
+        fields[" ".join(name.split()).lower()] = (listed or plain).strip()
+    return EnviHeader(path, fields)
+
+
+def _refuse_what_is_not_a_plain_scene(header: EnviHeader) -> None:
+    if "spectral library" in header.fields.get("file type", "").lower():
+        raise InputError(f"{header.path}: is a spectral library, not a scene")
+    if header.fields.get("file compression", "0") != "0":
+        raise InputError(f"{header.path}: compressed ENVI files are not read")
+    for name in ("major frame offsets", "minor frame offsets"):
+        if re.search("[1-9]", header.fields.get(name, "")):
+            raise InputError(f"{header.path}: ENVI files with {name} are not read")
+
+
+def _raw_numbers(path: Path, header: EnviHeader, shape: tuple[int, ...]) -> Array:
+    dtype = np.dtype(header.choice("byte order", BYTE_ORDERS) + header.choice("data type", TYPES))
+    offset = header.integer("header offset", 0) if "header offset" in header.fields else 0
+    count = math.prod(shape)
+    with reading(path):
+        expected, found = offset + count * dtype.itemsize, path.stat().st_size
+        if expected != found:
+            raise InputError(f"{path}: expected {expected} bytes by its header, got {found}")
+        values = np.fromfile(path, dtype, count, offset=offset)
+        return values.reshape(shape).astype(dtype.newbyteorder("="), copy=False)
+
+
+def _header_beside(path: Path) -> Path:
+    found = _named(path.parent, [path.name + ".hdr", path.stem + ".hdr"])
+    if not found:
+        raise InputError(
+            f"{path}: expected a .mat, .npy, .npz or .csv file, or an ENVI header beside this file"
+        )
+    return found[0]
+
+
+def _binary_beside(header: Path) -> Path:
+    found = _named(header.parent, [header.stem + suffix for suffix in BINARY_SUFFIXES])
+    if not found:
+        raise InputError(f"{header}: the file of raw numbers beside this header is missing")
+    if len(found) > 1:
+        names = ", ".join(file.name for file in found)
+        raise InputError(f"{header}: belongs to any of {names}; pass the path of the one you mean")
+    return found[0]
+
+
+def _named(folder: Path, names: list[str]) -> list[Path]:
+    """The files of the folder with one of the names, in upper or lower case, in their order."""
+    order = [name.lower() for name in names]
+    with reading(folder):
+        found = [file for file in folder.iterdir() if file.name.lower() in order]
+    return sorted(filter(Path.is_file, found), key=lambda file: order.index(file.name.lower()))

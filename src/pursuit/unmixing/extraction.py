@@ -1,0 +1,82 @@
+"""Pixels picked as endmembers: the result, and what every picker asks of its input."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pursuit.errors import InputError
+from pursuit.validation import count, real_array
+
+Array = NDArray[Any]
+Integers = NDArray[np.intp]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Extraction:
+    """Pixels of a scene picked as its endmembers.
+
+    Attributes
+    ----------
+    indices
+        The number of each picked pixel, counted from 0.
+    endmembers
+        The picked pixels themselves, one per row: ``pixels[indices]``.
+    labels
+        For every pixel the number of its cluster (cluster k is represented by pixel
+        ``indices[k]``), or None for a method that does not cluster.
+    method
+        The name of the method.
+    """
+
+    indices: Integers
+    endmembers: Array
+    labels: Integers | None
+    method: str
+
+    def __len__(self) -> int:
+        return len(self.indices)
+
+    def __repr__(self) -> str:
+        head = f"{len(self)} endmembers with {self.endmembers.shape[1]} bands, by {self.method}"
+        return "\n".join([head, *(self._line(k) for k in range(len(self)))])
+
+    def _line(self, k: int) -> str:
+        line = f"  {k}: pixel {self.indices[k]}"
+        if self.labels is None:
+            return line
+        return f"{line}, cluster of {np.count_nonzero(self.labels == k)} pixels"
+
+
+def checked_pixels(pixels: object, r: object) -> tuple[Array, int]:
+    """`pixels` as finite rows of numbers, and `r` as a number of rows that can be picked."""
+    rows = real_array("pixels", pixels, ndim=2)
+    number = count("r", r, 1)
+    if number > len(rows):
+        raise InputError(f"r: expected at most the number of pixels, {len(rows)}, got {number}")
+    return rows, number
+
+
+def working_copy(pixels: Array) -> Array:
+    """A float64 copy whose largest entry is near 1, so that no square overflows or vanishes.
+
+    The factor is a power of two: it changes no digit, hence no comparison made later.
+    """
+    work = pixels.astype(np.float64)
+    exponent = np.frexp(np.abs(work).max())[1]
+    return np.asarray(np.ldexp(work, -exponent))
+
+
+def stopped_early(pixels: Array, r: int, found: int, reason: str) -> None:
+    """Refuse `r` if there are not even `r` different pixels; otherwise warn that fewer were found.
+
+    Only called after an early stop: looking for equal pixels costs a sort of the whole scene.
+    """
+    distinct = len(np.unique(pixels, axis=0))
+    if distinct < r:
+        raise InputError(f"r: expected at most the number of different pixels, {distinct}, got {r}")
+    warnings.warn(f"found {found} endmembers instead of {r}: {reason}", stacklevel=3)

@@ -1,0 +1,91 @@
+"""A hyperspectral scene in memory: spectra as rows, and where each lies in the picture."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from pursuit.errors import InputError
+from pursuit.unmixing.extraction import Array, Integers
+from pursuit.validation import real_array
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Scene:
+    """The pixels of a picture that hold data.
+
+    Attributes
+    ----------
+    pixels
+        One spectrum per row, shape ``(n_pixels, bands)``, in the order of the file.
+    places
+        The row and the column of every pixel in the picture, shape ``(n_pixels, 2)``, from 0.
+    shape
+        Rows and columns of the picture.
+    bands
+        The number of every band kept, counted from 1 as in headers and in the literature.
+    wavelengths
+        One per band kept, or None where the file has none.
+    wavelength_unit
+        As written in the file, or None.
+    name
+        What to call the scene.
+    """
+
+    pixels: Array
+    places: Integers
+    shape: tuple[int, int]
+    bands: Integers
+    wavelengths: Array | None = None
+    wavelength_unit: str | None = None
+    name: str = "scene"
+
+    def __post_init__(self) -> None:
+        if self.pixels.shape != (len(self.places), len(self.bands)):
+            raise InputError(
+                f"pixels: expected one row for each of {len(self.places)} places and one column "
+                f"for each of {len(self.bands)} bands, got {self.pixels.shape}"
+            )
+
+    def __len__(self) -> int:
+        return len(self.pixels)
+
+    @property
+    def mask(self) -> Array:
+        """True where the picture holds data, shape ``(rows, columns)``."""
+        mask = np.zeros(self.shape, dtype=bool)
+        mask[self.places[:, 0], self.places[:, 1]] = True
+        return mask
+
+    def image(self, values: object) -> Array:
+        """Lay values out as a picture.
+
+        Parameters
+        ----------
+        values
+            One number per pixel, shape ``(n_pixels,)``, or k numbers per pixel, ``(n_pixels, k)``.
+
+        Returns
+        -------
+        ndarray
+            Shape ``(rows, columns)`` or ``(rows, columns, k)``; NaN where there is no data.
+        """
+        numbers = real_array("values", values)
+        if len(numbers) != len(self) or numbers.ndim > 2:
+            raise InputError(
+                f"values: expected one row for each of {len(self)} pixels, got {numbers.shape}"
+            )
+        picture = np.full((*self.shape, *numbers.shape[1:]), np.nan, dtype=numbers.dtype)
+        picture[self.places[:, 0], self.places[:, 1]] = numbers
+        return picture
+
+    def __repr__(self) -> str:
+        rows, columns = self.shape
+        parts = [f"{self.name}: picture of {rows} × {columns}", f"{len(self.bands)} bands"]
+        if len(self) < rows * columns:
+            parts.insert(1, f"{len(self)} pixels with data")
+        if self.wavelengths is not None:
+            unit = f" {self.wavelength_unit}" if self.wavelength_unit else ""
+            parts.append(f"wavelengths {self.wavelengths[0]:g} to {self.wavelengths[-1]:g}{unit}")
+        return ", ".join(parts)
