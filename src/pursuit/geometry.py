@@ -80,7 +80,8 @@ def nu_random(atoms: AtomSet, sampling: Sampling | None = None) -> Constant:
     serves = "Theorem 9"
     if not isinstance(atoms, FiniteAtoms):
         # Every isotropic sampling of unit atoms has P = r I, so w = r and the ratio is r.
-        return Constant(atoms.rank, Kind.EXACT, serves)
+        bound = atoms.max_leverage * atoms.radius**2
+        return Constant(bound, Kind.EXACT if bound == atoms.rank else Kind.UPPER, serves)
     sampling = as_sampling(atoms, sampling)
     moments, p = sampling.moments, sampling.p
     inside = atoms.matrix @ moments.basis.T

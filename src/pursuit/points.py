@@ -56,6 +56,10 @@ class Ledger:
             self.seen.append(z)
         return place
 
+    def atom(self, place: int) -> Atom:
+        """The atom of an entry."""
+        return place if isinstance(self.atoms, FiniteAtoms) else self.seen[place]
+
     def restore(self, handles: list[Atom]) -> None:
         self.seen[:] = handles
         self.places.clear()
@@ -121,6 +125,15 @@ class Point(ABC):
     def move(self, gamma: float, z: Atom) -> None:
         """x ← x − γz."""
 
+    def effect(self, z: Atom) -> Array:
+        """What a unit step along z takes off the array that is kept beside x."""
+        return self.f.atom_image(self.atoms, z)
+
+    def move_all(self, gammas: Array, places: list[int], effects: Array) -> None:
+        """x ← x − Σ γ_k z_k over a few atoms, whose flattened effects are the rows of a matrix."""
+        for gamma, place in zip(gammas.tolist(), places, strict=True):
+            self.move(gamma, self.ledger.atom(place))
+
     @abstractmethod
     def combine(self, weights: Array) -> None:
         """x ← x − Σ weights_j z_j, over all atoms of a finite set."""
@@ -183,10 +196,10 @@ class Point(ABC):
             self.counts.products += 1
             self.looked = True
 
-    def _touch(self) -> None:
-        """Count one atom looked at or added."""
+    def _touch(self, atoms: int = 1) -> None:
+        """Count atoms looked at or added."""
         if isinstance(self.atoms, FiniteAtoms):
-            self.counts.products += 1 / len(self.atoms)
+            self.counts.products += atoms / len(self.atoms)
 
 
 class AmbientPoint(Point):
@@ -290,6 +303,16 @@ class AmbientPoint(Point):
         if self.image is not self.x:
             self.image -= gamma * self._atom_image(z)
         self._touch()
+        self._changed()
+
+    def move_all(self, gammas: Array, places: list[int], effects: Array) -> None:
+        self._fit()
+        self.coef[places] -= gammas
+        self.image -= (gammas @ effects).reshape(self.image.shape)
+        if self.image is not self.x:
+            for gamma, place in zip(gammas.tolist(), places, strict=True):
+                self.atoms.shift(self.x, gamma, self.ledger.atom(place))
+        self._touch(len(places))
         self._changed()
 
     def combine(self, weights: Array) -> None:
@@ -425,6 +448,15 @@ class GramPoint(Point):
         self.coef[z] -= gamma
         self.s -= gamma * self.gram.row(z)
         self._touch()
+        self.looked = False
+
+    def effect(self, z: Atom) -> Array:
+        return self.gram.row(z)
+
+    def move_all(self, gammas: Array, places: list[int], effects: Array) -> None:
+        self.coef[places] -= gammas
+        self.s -= gammas @ effects
+        self._touch(len(places))
         self.looked = False
 
     def combine(self, weights: Array) -> None:

@@ -28,9 +28,7 @@ class StaleCorrelations:
     What changes lives in `memory` under names that begin with `purpose`, as plain arrays.
     """
 
-    def __init__(
-        self, atoms: FiniteAtoms, memory: dict[str, Array | float], purpose: str
-    ) -> None:
+    def __init__(self, atoms: FiniteAtoms, memory: dict[str, Array | float], purpose: str) -> None:
         self.atoms = atoms
         self.norms = atoms.norms.astype(np.float64)
         self._memory, self._purpose = memory, purpose

@@ -7,17 +7,24 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from math import copysign, inf, isnan, nan, sqrt
 from typing import Protocol
 
 import numpy as np
 
 from pursuit.atoms.base import Atom, FiniteAtoms
 from pursuit.errors import InputError
+from pursuit.line_search import Line, by_values
 from pursuit.objectives.base import QuadraticObjective
 from pursuit.points import Point
 from pursuit.problem import Problem
 from pursuit.run import Run
 from pursuit.validation import Array, positive
+
+SHRINK = 0.9
+"""What a backtracking step begins with, relative to the last accepted curvature."""
+DOUBLINGS = 60
+"""How often a backtracking step may double it."""
 
 Measure = Callable[[Point, Atom, float], tuple[float, float]]
 """(x, z, ⟨∇f(x), z⟩) ↦ (γ, a proved lower bound on f(x) − f(x − γz))."""
@@ -70,21 +77,118 @@ class AffineInvariant:
 
 @dataclass(frozen=True)
 class ExactLineSearch:
-    """The minimiser of f along z; for a quadratic h(z) = zᵀHz."""
+    """The minimiser of f along z.
+
+    For a quadratic h(z) = zᵀHz. Else the slope along the line is brought to zero, and the decrease
+    is a right-end Riemann sum of it: a proved lower bound, because f is convex (see
+    `pursuit.line_search`). No smoothness constant is needed; one that is known saves looks.
+    """
 
     def start(self, run: Run) -> Measure:
-        if not isinstance(run.problem.f, QuadraticObjective):
-            raise InputError(
-                "step: ExactLineSearch needs a quadratic objective, "
-                f"got {type(run.problem.f).__name__}"
-            )
+        if isinstance(run.problem.f, QuadraticObjective):
+            return _vertex
+        reach = _Reach(run)
 
         def measure(x: Point, z: Atom, c: float) -> tuple[float, float]:
             h = x.curvature(z)
-            # A flat direction of a convex quadratic that is bounded below has no slope.
-            return (c / h, c * c / (2 * h)) if h > 0 else (0.0, 0.0)
+            if c == 0 or h == 0:
+                return 0.0, 0.0
+            line = downhill(x, z, c, h)
+            tau = line.root(abs(c) / h if h < inf else abs(c) / reach.curvature(line, z))
+            reach.remember(line.curvature(tau), z)
+            return copysign(tau, c), line.sharpen(tau)
 
         return measure
+
+
+@dataclass(frozen=True)
+class Backtracking:
+    """h(z) = M_t‖z‖² for an unknown L: M_t is doubled until the step is proved to pay.
+
+    A step γ = c/h is taken when slopes at its middle and at its end prove a decrease of c²/(4h),
+    which they do as soon as h is at least the curvature along it: M_t never exceeds twice the
+    largest curvature of a unit direction. Values are not compared, so that rounding near the
+    optimum cannot drive M_t away; each step begins with 0.9 of the last M_t.
+
+    Parameters
+    ----------
+    M
+        The first M_t; estimated from two slopes where not given.
+    """
+
+    M: float | None = None
+
+    def start(self, run: Run) -> Measure:
+        reach = _Reach(run, None if self.M is None else positive("M", self.M))
+
+        def measure(x: Point, z: Atom, c: float) -> tuple[float, float]:
+            if c == 0:
+                return 0.0, 0.0
+            line = downhill(x, z, c)
+            begun = h = SHRINK * reach.curvature(line, z)
+            for _ in range(DOUBLINGS):
+                tau = abs(c) / h
+                # ψ(τ) < −ψ(0)/2 alone rules the step out, whatever is in its middle.
+                if line(tau) >= -abs(c) / 2 and line(tau) + line(tau / 2) >= abs(c) / 2:
+                    # Past rounding a slope may seem not to change at all: that is no curvature.
+                    reach.remember(max(begun, min(h, 2 * line.curvature(tau))), z)
+                    return copysign(tau, c), line.decrease(tau)
+                h *= 2
+            return 0.0, 0.0
+
+        return measure
+
+
+@dataclass(frozen=True)
+class ValueSearch:
+    """The minimiser of f along z from values of f alone; the correlation is not used.
+
+    A minimiser along the line gains at least c²/(2h) for every curvature bound h, so at least
+    what Algorithm 2 would gain along the same atom, up to the rounding of values of f.
+    """
+
+    def start(self, run: Run) -> Measure:
+        run.memory["step.reach"] = 1.0
+        atoms = run.problem.atoms
+
+        def measure(x: Point, z: Atom, c: float) -> tuple[float, float]:
+            norm = sqrt(atoms.norm2(z))
+            first = float(run.memory["step.reach"]) / norm
+            gamma, gain = by_values(lambda g: x.value_along(g, z), x.value(), first)
+            if gamma:
+                run.memory["step.reach"] = 4 * abs(gamma) * norm
+            return gamma, gain
+
+        return measure
+
+
+class _Reach:
+    """The last curvature of a unit direction, from which the next search begins."""
+
+    def __init__(self, run: Run, first: float | None = None) -> None:
+        self._run = run
+        run.memory["step.curvature"] = nan if first is None else first / SHRINK
+
+    def curvature(self, line: Line, z: Atom) -> float:
+        norm2 = self._run.problem.atoms.norm2(z)
+        M = float(self._run.memory["step.curvature"])
+        return line.typical_curvature(1 / sqrt(norm2)) if isnan(M) else M * norm2
+
+    def remember(self, h: float, z: Atom) -> None:
+        if h > 0:
+            self._run.memory["step.curvature"] = h / self._run.problem.atoms.norm2(z)
+
+
+def downhill(x: Point, z: Atom, c: float, h: float = inf) -> Line:
+    """The rate at which f falls along z from x, in the direction in which it does."""
+    side = copysign(1.0, c)
+    return Line(lambda tau: side * x.slope_along(side * tau, z), abs(c), h)
+
+
+def _vertex(x: Point, z: Atom, c: float) -> tuple[float, float]:
+    h = x.curvature(z)
+    # A flat direction of a convex quadratic that is bounded below has no slope.
+    return (c / h, c * c / (2 * h)) if h > 0 else (0.0, 0.0)
 
 
 def from_bounds(h: Array) -> Measure:

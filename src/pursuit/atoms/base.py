@@ -81,6 +81,11 @@ class AtomSet(ABC):
     def rank(self) -> int:
         """dim lin(A)."""
 
+    @property
+    def max_leverage(self) -> float:
+        """max ‖z‖_P² over an infinite set with its uniform draws; dim lin(A) if isotropic."""
+        raise InputError(f"atoms: {type(self).__name__} does not know the moments of its draws")
+
     def spans(self, x: Array) -> bool:
         """Whether x lies in lin(A), up to rounding."""
         return self.rank == int(np.prod(self.shape))

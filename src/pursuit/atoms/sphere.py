@@ -55,3 +55,7 @@ class Sphere(AtomSet):
     @property
     def rank(self) -> int:
         return int(np.prod(self.shape))
+
+    @property
+    def max_leverage(self) -> float:
+        return float(self.rank)

@@ -46,6 +46,8 @@ GOING = 255
 """The status of a signal that is not finished."""
 NOTHING = -1
 """What a kernel returns when it needs no further row of the Gram matrix."""
+PIECE = 1024
+"""Entries of an atom that are multiplied before the next ones are looked at."""
 FEW = 8
 """Up to so many atoms a dense update of all of them is cheaper than looking one up."""
 
@@ -132,34 +134,25 @@ class Work(NamedTuple):
     rest: Array
 
 
+class Bases(NamedTuple):
+    """For each signal of a block: orthonormal vectors q (b, k, d), `lower` and `along` as above."""
+
+    q: Array
+    lower: Array
+    along: Array
+
+
 # Looking at rows -------------------------------------------------------------------------
 
 
 @compiled
-def measure(rows: Array, peak: Array, norm2: Array) -> None:
-    """max \\|entry\\| (nan or inf where an entry is) and the sum of squares of each row."""
+def sum_squares(rows: Array, norm2: Array) -> None:
+    """‖row‖² of each row; finite exactly when its entries are, up to 1e150."""
     for r in range(rows.shape[0]):
-        row = rows[r]
-        top = abs(row[0])
         total = 0.0
-        for v in row:
+        for v in rows[r]:
             total += np.float64(v) * np.float64(v)
-        for v in row:
-            top = max(top, abs(v))
-        # A sum of squares is finite whenever the entries are, unless they are beyond 1e±150.
-        peak[r] = top if np.isfinite(total) else _worst(row)
         norm2[r] = total
-
-
-@compiled
-def _worst(row: Array) -> Any:
-    """The first entry that is not finite, else the largest."""
-    top = abs(row[0])
-    for v in row:
-        if v - v != 0:
-            return v
-        top = max(top, abs(v))
-    return top
 
 
 @compiled
@@ -367,7 +360,10 @@ def _pursue_orthogonally(
         if abs(c[j]) <= zero * atoms.radius:
             status = STALLED if refused > 8 * zero * atoms.radius else CONVERGED
             break
-        pivot = _pivot(work, c.size, used, j, atoms.norm2[j])
+        if used == found.index.shape[1]:
+            status = STALLED  # as many atoms as dimensions, and something is left by rounding
+            break
+        pivot = _pivot(work, used, j, atoms.norm2[j])
         if pivot <= rules.dependent * atoms.norm2[j]:
             # Active, or in the span of the active: go on with the others.
             refused = max(refused, abs(c[j]))
@@ -399,7 +395,7 @@ def _pursue_orthogonally(
 
 
 @compiled
-def _pivot(work: Work, n: int, used: int, j: int, norm2: float) -> float:
+def _pivot(work: Work, used: int, j: int, norm2: float) -> float:
     """The squared distance of atom j to the span of the active atoms; row `used` of `lower`."""
     tile = WIDE // work.basis.itemsize
     at = (j // tile) * tile * work.weight.size + j % tile
@@ -450,32 +446,47 @@ def solve_upper(lower: Array, along: Array, value: Array, used: int) -> None:
 
 @compiled
 def correlate_few(rows: Array, chosen: Array, products: Array) -> None:
-    """products (n, w) = rows (n, d) times `chosen` (d, w), w numbers filling a narrow vector.
+    """products (n, w) += rows (n, d) times `chosen` (d, w), where w numbers fill a narrow vector.
 
-    One pass over the rows, four at a time; memory bound where a matrix product would first
-    rearrange all rows.
+    One pass over the rows, four at a time: bound by memory, where a matrix product would first
+    rearrange all rows. `chosen` is taken in pieces that stay in the cache.
     """
     n, d = rows.shape
-    width = NARROW // rows.itemsize
     flat, w, out = rows.reshape(-1), chosen.reshape(-1), products.reshape(-1)
-    for r in range(0, n - n % 4, 4):
-        a = b = c = e = times(rows.dtype.type(0), narrow(w, 0))
-        at = r * d
-        for i in range(d):
-            v = narrow(w, i * width)
-            a = plus(a, flat[at + i], v)
-            b = plus(b, flat[at + d + i], v)
-            c = plus(c, flat[at + 2 * d + i], v)
-            e = plus(e, flat[at + 3 * d + i], v)
-        store(out, r * width, a)
-        store(out, (r + 1) * width, b)
-        store(out, (r + 2) * width, c)
-        store(out, (r + 3) * width, e)
-    for r in range(n - n % 4, n):
-        a = times(rows.dtype.type(0), narrow(w, 0))
-        for i in range(d):
-            a = plus(a, flat[r * d + i], narrow(w, i * width))
-        store(out, r * width, a)
+    whole = n - n % 4
+    for start in range(0, d, PIECE):
+        end = min(start + PIECE, d)
+        for r in range(0, whole, 4):
+            _four_rows(flat, w, out, r, d, start, end)
+        for r in range(whole, n):
+            _one_row(flat, w, out, r, d, start, end)
+
+
+@compiled
+def _four_rows(flat: Array, w: Array, out: Array, r: int, d: int, start: int, end: int) -> None:
+    width = NARROW // flat.itemsize
+    at = r * d
+    a, b = narrow(out, r * width), narrow(out, (r + 1) * width)
+    c, e = narrow(out, (r + 2) * width), narrow(out, (r + 3) * width)
+    for i in range(start, end):
+        v = narrow(w, i * width)
+        a = plus(a, flat[at + i], v)
+        b = plus(b, flat[at + d + i], v)
+        c = plus(c, flat[at + 2 * d + i], v)
+        e = plus(e, flat[at + 3 * d + i], v)
+    store(out, r * width, a)
+    store(out, (r + 1) * width, b)
+    store(out, (r + 2) * width, c)
+    store(out, (r + 3) * width, e)
+
+
+@compiled
+def _one_row(flat: Array, w: Array, out: Array, r: int, d: int, start: int, end: int) -> None:
+    width = NARROW // flat.itemsize
+    a = narrow(out, r * width)
+    for i in range(start, end):
+        a = plus(a, flat[r * d + i], narrow(w, i * width))
+    store(out, r * width, a)
 
 
 # One matrix product for each step --------------------------------------------------------
@@ -510,15 +521,18 @@ def step_from_residuals(
 
 @compiled
 def step_orthogonally(
-    atoms: Atoms, rules: Rules, block: Block, rest: Array, live: Array, found: Found, q: Array,
-    lower: Array, along: Array,
+    atoms: Atoms, rules: Rules, block: Block, rest: Array, live: Array, found: Found, bases: Bases
 ) -> None:
-    """One step of orthogonal pursuit for each signal of `live`; q (b, k, d) orthonormal vectors."""
+    """One step of orthogonal pursuit for each signal of `live`."""
+    q, lower, along = bases
     room = np.empty(rest.shape[1])
     for k in range(live.size):
         r = live[k]
         zero = rules.rounding * np.sqrt(block.norm2[r]) * atoms.radius
         refused, used = 0.0, found.size[r]
+        if used == found.index.shape[1]:
+            found.status[r] = STALLED
+            continue
         j = steepest(block.c[k])
         while abs(block.c[k, j]) > zero:
             pivot = _orthonormal(atoms.rows[j], q[r], lower[r], used)

@@ -6,9 +6,7 @@ run equals `solve` on it with the same draws.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from math import sqrt
 
@@ -18,11 +16,13 @@ from pursuit.advances import Greedy
 from pursuit.atoms.base import FiniteAtoms
 from pursuit.directions import Direction, Random, Replay, Steepest
 from pursuit.driver import REFRESH
+from pursuit.encoding.blocks import for_each_block, thread_count
 from pursuit.encoding.run_kernels import Iterates, Record, Setting, accelerated, plain
 from pursuit.errors import InputError
 from pursuit.methods import Method
 from pursuit.momentum import FixedNu, Plain
 from pursuit.problem import Problem
+from pursuit.progress import Silent
 from pursuit.run import Run
 from pursuit.sampling import as_sampling
 from pursuit.steps import AffineInvariant, ExactLineSearch, Smooth, Step, smoothness
@@ -182,7 +182,7 @@ def run_batch(
     optimum: object | None = None,
     seed: int = 0,
     threads: int | None = None,
-    watch: Callable[[int], None] | None = None,
+    bar: Silent | None = None,
 ) -> Runs:
     """Run a method on many signals from the same start x_0.
 
@@ -205,8 +205,8 @@ def run_batch(
         Of random methods. Every signal has draws of its own, and they do not depend on `threads`.
     threads
         ``PURSUIT_THREADS``, else all cores, where not given.
-    watch
-        Called with the number of signals done so far.
+    bar
+        Told how many blocks of `BLOCK` signals are done.
     """
     s0 = real_array("correlations", correlations, ndim=2)
     n = len(rules.bounds)
@@ -220,22 +220,22 @@ def run_batch(
         _grid(grid),
         count("seed", seed),
     )
-    blocks = range(0, len(s0), BLOCK)
-    ended = []
-    with ThreadPoolExecutor(_threads(threads)) as pool:
-        for begin, block in zip(blocks, pool.map(job, blocks), strict=True):
-            ended.append(block)
-            if watch is not None:
-                watch(min(begin + BLOCK, len(s0)))
+    blocks = -(-len(s0) // BLOCK)
+    coef, sums = np.empty_like(job.correlations), np.empty((blocks, len(job.grid)))
+
+    def block(number: int) -> None:
+        coef[number * BLOCK : (number + 1) * BLOCK], sums[number] = job.run(number)
+
+    for_each_block(blocks, lambda: block, thread_count(threads), bar)
     with np.errstate(invalid="ignore", over="ignore"):
-        values = np.sum([sums for _, sums in ended], axis=0)
+        values = sums.sum(axis=0)
     values[~np.isfinite(values)] = np.inf
-    return Runs(job.grid, values, np.concatenate([coef for coef, _ in ended]))
+    return Runs(job.grid, values, coef)
 
 
 @dataclass(frozen=True, eq=False)
 class _Job:
-    """All that a block of signals needs; calling it runs the block that begins at a signal."""
+    """All that a block of signals needs."""
 
     rules: Rules
     gram: Array
@@ -244,14 +244,15 @@ class _Job:
     grid: Array
     seed: int
 
-    def __call__(self, begin: int) -> tuple[Array, Array]:
-        rows = slice(begin, begin + BLOCK)
+    def run(self, block: int) -> tuple[Array, Array]:
+        """The last coefficients of a block, and the sums of its values on the grid."""
+        rows = slice(block * BLOCK, (block + 1) * BLOCK)
         first = self.correlations[rows]
         reference = self._reference(rows)
         setting = Setting(self.gram, self.rules.bounds.astype(first.dtype), first, REFRESH)
         x, v = _iterates(first), _iterates(first)  # x_0 = v_0
         alphas, taus = (a.astype(first.dtype) for a in self.rules.momentum(self.grid[-1]))
-        seeds = np.random.SeedSequence(self.seed, spawn_key=(begin // BLOCK,)).spawn(2)
+        seeds = np.random.SeedSequence(self.seed, spawn_key=(block,)).spawn(2)
         rngs = [np.random.Generator(np.random.PCG64(seed)) for seed in seeds]
         sums = np.zeros(len(self.grid))
         if self.grid[0] == 0:
@@ -304,12 +305,3 @@ def _grid(grid: object) -> Array:
     if numbers[0] < 0 or (np.diff(numbers) <= 0).any():
         raise InputError("grid: expected increasing iteration numbers of at least 0")
     return numbers
-
-
-def _threads(threads: int | None) -> int:
-    given = threads if threads is not None else os.environ.get("PURSUIT_THREADS")
-    if given is None or given == "":
-        return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else 1
-    if isinstance(given, str) and not given.isdecimal():
-        raise InputError(f"PURSUIT_THREADS: expected a whole number, got {given!r}")
-    return count("threads", int(given), minimum=1)

@@ -61,14 +61,14 @@ def checked_pixels(pixels: object, r: object) -> tuple[Array, int]:
     return rows, number
 
 
-def working_copy(pixels: Array) -> Array:
-    """A float64 copy whose largest entry is near 1, so that no square overflows or vanishes.
+def bring_near_one(work: Array) -> Array:
+    """Scale `work` in place so that its largest entry is near 1: no square overflows or vanishes.
 
     The factor is a power of two: it changes no digit, hence no comparison made later.
     """
-    work = pixels.astype(np.float64)
-    exponent = np.frexp(np.abs(work).max())[1]
-    return np.asarray(np.ldexp(work, -exponent))
+    exponent = np.frexp(max(work.max(), -work.min()))[1]
+    work *= np.ldexp(1.0, min(-exponent, 1023))
+    return work
 
 
 def stopped_early(pixels: Array, r: int, found: int, reason: str) -> None:

@@ -10,14 +10,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from threadpoolctl import threadpool_limits
 
 from pursuit.unmixing.extraction import (
     Array,
     Extraction,
     Integers,
+    bring_near_one,
     checked_pixels,
     stopped_early,
-    working_copy,
 )
 from pursuit.unmixing.spa import projection_picks
 
@@ -53,8 +54,10 @@ def h2nmf(pixels: object, r: int) -> Extraction:
         ``indices``, ``endmembers`` (rows of `pixels`) and ``labels``, in the order of the leaves.
     """
     rows, r = checked_pixels(pixels, r)
-    work = working_copy(np.maximum(rows, 0))
-    leaves = _grow(work, r)
+    work = bring_near_one(np.maximum(rows, 0, dtype=np.float64))
+    # One thread: the products are small, and sums in a fixed order make the picks reproducible.
+    with threadpool_limits(1, "blas"):
+        leaves = _grow(work, r)
     if len(leaves) < r:
         stopped_early(rows, r, len(leaves), "no cluster can be split any further")
     labels = np.empty(len(rows), dtype=np.intp)

@@ -9,9 +9,9 @@ from pursuit.unmixing.extraction import (
     Array,
     Extraction,
     Integers,
+    bring_near_one,
     checked_pixels,
     stopped_early,
-    working_copy,
 )
 
 TIED = 1e-6
@@ -45,7 +45,7 @@ def spa(pixels: object, r: int) -> Extraction:
     rows, r = checked_pixels(pixels, r)
     if r > rows.shape[1]:
         raise InputError(f"r: expected at most the number of bands, {rows.shape[1]}, got {r}")
-    picks = projection_picks(working_copy(rows), r)
+    picks = projection_picks(bring_near_one(rows.astype(np.float64)), r)
     if len(picks) < r:
         stopped_early(rows, r, len(picks), "they span all the others")
     return Extraction(indices=picks, endmembers=rows[picks], labels=None, method="SPA")

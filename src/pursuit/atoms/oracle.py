@@ -1,0 +1,87 @@
+"""A set that is known by its oracle alone."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from pursuit.atoms.base import Atom, AtomSet
+from pursuit.errors import InputError
+from pursuit.validation import Array, count, positive, shaped_array
+
+
+class Oracle(AtomSet):
+    """A set of atoms given by a function d ↦ argmax \\|⟨d, z⟩\\|; its atoms are arrays.
+
+    `solve` runs on the atoms as the function returns them, whatever their norms.
+
+    Parameters
+    ----------
+    function
+        d ↦ an atom that maximises \\|⟨d, z⟩\\|, as an array of the given shape.
+    shape
+        The shape of the space.
+    radius
+        max ‖z‖, or an upper bound on it.
+    sample
+        generator ↦ an atom drawn at random; without it the set serves greedy methods only.
+    rank
+        dim lin(A); the whole space where not given.
+
+    Examples
+    --------
+    Signs of all coordinates, the corners of the cube:
+
+    >>> import numpy as np
+    >>> from pursuit import Oracle, SquaredDistance, solve
+    >>> corners = Oracle(lambda d: np.where(d < 0, -1.0, 1.0), shape=4, radius=2.0)
+    >>> solve(SquaredDistance([3.0, 1.0, 1.0, -1.0]), corners, max_iter=200).x.round(3).tolist()
+    [3.0, 1.0, 1.0, -1.0]
+    """
+
+    def __init__(
+        self,
+        function: Callable[[Array], Array],
+        shape: int | tuple[int, ...],
+        *,
+        radius: float,
+        sample: Callable[[np.random.Generator], Array] | None = None,
+        rank: int | None = None,
+    ) -> None:
+        if not callable(function):
+            raise InputError(f"function: expected a function, got {type(function).__name__}")
+        self.function, self._sample = function, sample
+        sizes = shape if isinstance(shape, tuple) else (shape,)
+        self.shape = tuple(count("shape", size, minimum=1) for size in sizes)
+        self._radius = positive("radius", radius)
+        size = int(np.prod(self.shape))
+        self._rank = size if rank is None else count("rank", rank, minimum=1)
+
+    def __repr__(self) -> str:
+        return f"Oracle(atoms of shape {self.shape})"
+
+    def lmo(self, d: Array) -> Atom:
+        # A copy, for functions that write each atom into the same array.
+        return shaped_array("function", self.function(d), self.shape).copy()
+
+    def draw(self, rng: np.random.Generator, size: int) -> Sequence[Atom]:
+        if self._sample is None:
+            raise InputError("sample: this Oracle has none; expected one, or a greedy method")
+        return [shaped_array("sample", self._sample(rng), self.shape).copy() for _ in range(size)]
+
+    def vector(self, z: Atom) -> Array:
+        vector: Array = z
+        return vector
+
+    @property
+    def radius(self) -> float:
+        return self._radius
+
+    @property
+    def rank(self) -> int:
+        return self._rank
+
+    def spans(self, x: Array) -> bool:
+        # Nothing but its dimension is known of a smaller span.
+        return True

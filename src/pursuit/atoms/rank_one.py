@@ -1,0 +1,82 @@
+"""Matrices of rank one: pursuit over them builds a matrix from singular pairs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from pursuit.atoms.base import Atom, AtomSet
+from pursuit.singular import leading_pair
+from pursuit.validation import Array, count
+
+
+class RankOne(AtomSet):
+    """A = {uvᵀ : ‖u‖ = ‖v‖ = 1}, with ‖X‖_A the nuclear norm and ‖D‖_{A*} the largest σ.
+
+    Handles are pairs (u, v). The oracle is the leading singular pair: by LAPACK for small arrays,
+    by Lanczos for sparse arrays and linear operators, which are never made dense.
+
+    Parameters
+    ----------
+    rows, columns
+        The shape of the matrices.
+    """
+
+    # They have no precision of their own: the objective's decides.
+    dtype = np.dtype(np.float32)
+
+    def __init__(self, rows: int, columns: int) -> None:
+        self.shape = (count("rows", rows, minimum=1), count("columns", columns, minimum=1))
+
+    def __repr__(self) -> str:
+        return f"RankOne{self.shape}"
+
+    def lmo(self, d: Any, start: Array | None = None) -> Atom:
+        """The leading singular pair of d; `start` is a guess of v, from which Lanczos begins."""
+        return leading_pair(d, start).atom
+
+    def draw(self, rng: np.random.Generator, size: int) -> Sequence[Atom]:
+        rows, columns = self.shape
+        left, right = rng.standard_normal((size, rows)), rng.standard_normal((size, columns))
+        left /= np.linalg.norm(left, axis=1, keepdims=True)
+        right /= np.linalg.norm(right, axis=1, keepdims=True)
+        return list(zip(left, right, strict=True))
+
+    def vector(self, z: Atom) -> Array:
+        u, v = z
+        return np.outer(u, v)
+
+    def inner(self, d: Any, z: Atom) -> float:
+        u, v = z
+        return float(u @ (d @ v))
+
+    def norm2(self, z: Atom) -> float:
+        return 1.0
+
+    def dual_norm(self, d: Any) -> float:
+        return leading_pair(d).sigma
+
+    def gauge(self, x: Array) -> float:
+        return float(np.linalg.svd(x, compute_uv=False).sum())
+
+    @property
+    def radius(self) -> float:
+        return 1.0
+
+    @property
+    def rank(self) -> int:
+        return self.shape[0] * self.shape[1]
+
+    @property
+    def max_leverage(self) -> float:
+        return float(self.rank)
+
+    def pack(self, atoms: Sequence[Atom]) -> Array:
+        rows = [np.concatenate(z) for z in atoms]
+        return np.array(rows).reshape(-1, sum(self.shape))
+
+    def unpack(self, packed: Array) -> list[Atom]:
+        rows = self.shape[0]
+        return [(row[:rows].copy(), row[rows:].copy()) for row in packed]

@@ -1,0 +1,137 @@
+"""A set of atoms seen in other coordinates: M⁻¹A."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cached_property
+
+import numpy as np
+from scipy.linalg import lu_factor, lu_solve
+
+from pursuit.atoms.base import Atom, AtomSet, FiniteAtoms, Unit
+from pursuit.atoms.dictionary import Dictionary, row_norms
+from pursuit.errors import InputError
+from pursuit.validation import Array, real_array
+
+
+class Transformed(AtomSet):
+    """M⁻¹A = {M⁻¹z : z in A}, for an invertible M; its handles are those of A.
+
+    f over lin(A) and f∘M over lin(M⁻¹A) are one problem in two coordinate systems: Algorithm 2
+    gives M⁻¹x_t in the second where it gives x_t in the first. The set is finite where A is.
+    Atoms of an infinite one keep the norms that M⁻¹ gives them: `solve` runs on them as they are.
+
+    Parameters
+    ----------
+    atoms
+        The set A, of vectors of length d.
+    M
+        An invertible d × d matrix.
+    """
+
+    def __new__(cls, atoms: object = None, M: object = None) -> Transformed:
+        finite = cls is Transformed and isinstance(atoms, FiniteAtoms)
+        return object.__new__(_FiniteTransformed if finite else cls)
+
+    def __init__(self, atoms: AtomSet, M: object) -> None:
+        if not isinstance(atoms, AtomSet) or len(atoms.shape) != 1:
+            raise InputError("atoms: expected a set of atoms that are vectors")
+        self.base, self.shape = atoms, atoms.shape
+        self.M = real_array("M", M, ndim=2).astype(np.float64)
+        if self.M.shape != 2 * self.shape:
+            raise InputError(f"M: expected shape {2 * self.shape}, got {self.M.shape}")
+        spectrum = np.linalg.svd(self.M, compute_uv=False)
+        if spectrum[-1] <= len(self.M) * np.finfo(float).eps * spectrum[0]:
+            raise InputError("M: expected an invertible matrix, got one that is numerically not")
+        self._smallest = float(spectrum[-1])
+        self._factors = lu_factor(self.M)
+
+    def __repr__(self) -> str:
+        return f"Transformed({self.base!r})"
+
+    def _solve(self, x: Array) -> Array:
+        """M⁻¹x."""
+        solved: Array = lu_solve(self._factors, x)
+        return solved
+
+    def _pull(self, d: Array) -> Array:
+        """M⁻ᵀd, for which ⟨d, M⁻¹z⟩ = ⟨M⁻ᵀd, z⟩."""
+        pulled: Array = lu_solve(self._factors, d, trans=1)
+        return pulled
+
+    def lmo(self, d: Array) -> Atom:
+        return self.base.lmo(self._pull(d))
+
+    def draw(self, rng: np.random.Generator, size: int) -> Sequence[Atom]:
+        return self.base.draw(rng, size)
+
+    def vector(self, z: Atom) -> Array:
+        return self._solve(self.base.vector(z))
+
+    def dual_norm(self, d: Array) -> float:
+        return self.base.dual_norm(self._pull(d))
+
+    def gauge(self, x: Array) -> float:
+        return self.base.gauge(self.M @ x)
+
+    @property
+    def radius(self) -> float:
+        """An upper bound on max ‖M⁻¹z‖."""
+        return self.base.radius / self._smallest
+
+    @property
+    def rank(self) -> int:
+        return self.base.rank
+
+    @property
+    def max_leverage(self) -> float:
+        return self.base.max_leverage
+
+    def spans(self, x: Array) -> bool:
+        return self.base.spans(self.M @ x)
+
+    def pack(self, atoms: Sequence[Atom]) -> Array:
+        return self.base.pack(atoms)
+
+    def unpack(self, packed: Array) -> list[Atom]:
+        return self.base.unpack(packed)
+
+
+class _FiniteTransformed(Transformed, FiniteAtoms):
+    """The same for a finite A, whose transformed atoms are computed once."""
+
+    base: FiniteAtoms
+
+    def __len__(self) -> int:
+        return len(self.base)
+
+    @cached_property
+    def matrix(self) -> Array:  # type: ignore[override]
+        rows: Array = np.ascontiguousarray(self._solve(self.base.matrix.T).T)
+        return rows
+
+    @cached_property
+    def norms(self) -> Array:  # type: ignore[override]
+        return row_norms(self.matrix)
+
+    def lmo(self, d: Array) -> int:
+        return FiniteAtoms.lmo(self, d)
+
+    def vector(self, z: Atom) -> Array:
+        row: Array = self.matrix[z]
+        return row
+
+    def correlate(self, d: Array) -> Array:
+        c: Array = self.matrix @ d
+        return c
+
+    def combine(self, weights: Array) -> Array:
+        x: Array = weights @ self.matrix
+        return x
+
+    @property
+    def radius(self) -> float:
+        return float(self.norms.max())
+
+    def unit(self) -> Unit:
+        return Dictionary(self.matrix).unit()

@@ -1,0 +1,104 @@
+"""Minimise a smooth convex function of a few coefficients, by its slopes alone.
+
+Values are never compared: near a minimum their differences drown in rounding long before the
+slopes do.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from math import inf, isnan
+
+import numpy as np
+
+from pursuit.validation import Array
+
+Apply = Callable[[Array], Array]
+Slopes = Callable[[Array], Array]
+"""δ ↦ minus the gradient at δ of the function that falls along +δ."""
+Direction = Callable[[Array, Array], Array]
+"""(δ, slopes at δ) ↦ a step."""
+
+ROUNDS = 100
+"""The most steps of one descent."""
+PATIENCE = 4
+"""Steps in a row that may fail to halve the slope before rounding is blamed."""
+PROBES = 50
+"""The most looks along one step."""
+
+
+def descend(
+    slopes: Slopes, first: Array, direction: Direction, scale: Array, enough: float
+) -> tuple[Array, Array]:
+    """Step from δ = 0 until max \\|slope_i\\|/scale_i ≤ `enough`, or rounding ends all progress.
+
+    Returns δ and the slopes there; `first` are those at 0.
+    """
+    delta, here = np.zeros(len(first)), first
+    lowest, failures = inf, 0
+    for _ in range(ROUNDS):
+        steepness = float(np.max(np.abs(here) / scale))
+        if steepness <= enough or failures == PATIENCE:
+            break
+        failures = 0 if steepness < 0.5 * lowest else failures + 1
+        lowest = min(lowest, steepness)
+        step = direction(delta, here)
+        fall = float(here @ step)
+        if not fall > 0:
+            break
+        length, here = search(slopes, delta, here, step, fall)
+        if length == 0:
+            break
+        delta = delta + length * step
+    return delta, here
+
+
+def search(
+    slopes: Slopes, delta: Array, here: Array, step: Array, fall: float
+) -> tuple[float, Array]:
+    """How far along a step from δ: t with −fall/2 ≤ φ′(t) ≤ fall/1000, and the slopes there.
+
+    φ′(0) = −fall, and φ′ grows because φ is convex. Where no such t is found, the furthest one
+    with φ′(t) ≤ 0 is returned, which is never worse than t = 0.
+    """
+    low, high, at_low, at_high = 0.0, inf, -fall, inf
+    t = 1.0
+    for _ in range(PROBES):
+        there = slopes(delta + t * step)
+        rate = -float(there @ step)
+        if -0.5 * fall <= rate <= 1e-3 * fall:
+            return t, there
+        if rate < 0:
+            low, at_low, here = t, rate, there
+        else:
+            high, at_high = t, inf if isnan(rate) else rate
+        t = _between(low, high, at_low, at_high)
+    return low, here
+
+
+def _between(low: float, high: float, at_low: float, at_high: float) -> float:
+    """The next place to look for a root of an increasing function."""
+    if high == inf:
+        return 4 * low
+    share = at_low / (at_low - at_high) if at_high < inf else 0.5
+    return low + min(max(share, 0.1), 0.9) * (high - low)
+
+
+def conjugate(hessian: Apply, slopes: Array, precondition: Apply, enough: float) -> Array:
+    """Conjugate gradient steps for ∇²δ = slopes, until no residual exceeds `enough`."""
+    delta, residual = np.zeros_like(slopes), slopes
+    step = inner = None
+    for _ in range(2 * len(slopes) + 10):
+        if np.max(np.abs(residual)) <= enough:
+            break
+        towards = precondition(residual)
+        previous, inner = inner, float(residual @ towards)
+        step = towards if step is None else towards + (inner / previous) * step
+        bent = hessian(step)
+        curvature = float(step @ bent)
+        if not curvature > 0:
+            # A flat direction: go along it if nothing else is known.
+            return delta if delta.any() else step
+        delta = delta + (inner / curvature) * step
+        residual = residual - (inner / curvature) * bent
+    return delta

@@ -1,0 +1,121 @@
+"""Many signals, one dictionary."""
+
+from __future__ import annotations
+
+from pursuit.atoms.base import FiniteAtoms
+from pursuit.encoding.codes import Codes
+from pursuit.encoding.limits import limits
+from pursuit.encoding.plan import Task, choose
+from pursuit.errors import InputError
+from pursuit.progress import bar
+from pursuit.validation import Array, non_negative, one_of
+
+METHODS = ("matching-pursuit", "orthogonal")
+
+__all__ = ["Codes", "encode"]
+
+
+def encode(
+    signals: object,
+    atoms: object,
+    method: str = "orthogonal",
+    *,
+    n_nonzero: int | None = None,
+    max_iter: int | None = None,
+    rtol: float | None = None,
+    atol: float | None = None,
+    threads: int | None = None,
+    unit_atoms: bool = True,
+    progress: bool | None = None,
+) -> Codes:
+    """Sparse codes of many signals over one dictionary: ``codes @ atoms ≈ signals``.
+
+    Each signal gets the result of ``solve(SquaredDistance(signal), atoms, method)``, from
+    compiled kernels that work on blocks of signals.
+
+    Parameters
+    ----------
+    signals
+        Shape (m, d), a signal in each row, or (m, *shape) for atoms of that shape. float32 stays
+        float32 if the atoms are float32 too; any memory order.
+    atoms
+        A `Dictionary`, or an array with an atom in each row. Any scale but zero.
+    method
+        ``"orthogonal"``: orthogonal matching pursuit; coefficients are those of the least-squares
+        fit over the chosen atoms. ``"matching-pursuit"``: one exact step along the best atom at
+        a time; an atom may be chosen again.
+    n_nonzero
+        The most distinct atoms of a code. Where no stopping rule is given at all: a tenth of d,
+        at least 1.
+    max_iter
+        The most steps for a signal. Matching pursuit takes 1,000 where it is not given.
+    rtol, atol
+        Stop when the residual norm is at most `rtol` times the signal's norm, or at most `atol`.
+    threads
+        Python threads; else ``$PURSUIT_THREADS``, else every core. It changes no bit of the
+        result. While threads work, BLAS is limited to one thread in the whole process.
+    unit_atoms
+        Run on the atoms divided by their norms, and give coefficients for the atoms as they are:
+        supports and fits then do not depend on their scale. False: the atoms as given.
+    progress
+        True or False for a progress bar or none; by default one appears on a terminal when the
+        job takes more than two seconds.
+
+    Returns
+    -------
+    Codes
+        Sparse codes, residual norms, iterations and a status for each signal. A signal is
+        CONVERGED when its residual test is met or no atom has a slope above rounding, MAX_ATOMS
+        or MAX_ITER when those ran out, STALLED when only atoms that depend on the chosen ones
+        are left.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from pursuit import encode
+    >>> atoms = np.array([[3.0, 0.0, 0.0], [0.0, 1.0, 1.0], [0.0, 0.0, 5.0]])
+    >>> codes = encode([[6.0, 2.0, 2.0], [0.0, 0.0, 10.0]], atoms, n_nonzero=2)
+    >>> codes.matrix.toarray().tolist()
+    [[2.0, 2.0, 0.0], [0.0, 0.0, 2.0]]
+    >>> codes.status(0).name
+    'CONVERGED'
+    """
+    one_of("method", method, METHODS)
+    # The compiled part is loaded here: importing this module costs nothing.
+    from pursuit.encoding import forms
+    from pursuit.encoding.blocks import thread_count
+    from pursuit.encoding.prepare import common_type, prepare_atoms, real_rows
+
+    workers = thread_count(threads)
+    goal = forms.Goal(_tolerance("rtol", rtol), _tolerance("atol", atol))
+    given = atoms.matrix if isinstance(atoms, FiniteAtoms) else real_rows("atoms", atoms)
+    shape = atoms.shape if isinstance(atoms, FiniteAtoms) else given.shape[1:]
+    matrix = given.reshape(len(given), -1)
+    rows = _flat(real_rows("signals", signals), shape)
+    dtype = common_type(rows, matrix)
+    orthogonal = method == "orthogonal"
+    ends = limits(matrix.shape, orthogonal, n_nonzero, max_iter, goal.given)
+    size = Task(len(rows), *matrix.shape, ends.expected_steps, ends.width, dtype.itemsize, orthogonal)
+    plan = choose(size)
+    prepared, scale = prepare_atoms(matrix, dtype, bool(unit_atoms), workers)
+    job = forms.Job(rows, prepared, scale, forms.rules(ends, dtype), goal, orthogonal, plan)
+    with bar("encode", job.blocks, progress) as shown:
+        pieces = forms.run(job, workers, shown)
+    return Codes.join(pieces, len(matrix), method, str(plan))
+
+
+def _tolerance(name: str, value: float | None) -> float | None:
+    return None if value is None else non_negative(name, value)
+
+
+def _flat(signals: Array, shape: tuple[int, ...]) -> Array:
+    """Signals as rows of numbers, checked against the shape of an atom."""
+    rows = signals.reshape(len(signals), -1)
+    size = 1
+    for length in shape:
+        size *= length
+    if signals.shape[1:] != shape and (signals.ndim > 2 or rows.shape[1] != size):
+        raise InputError(
+            f"signals: expected rows of the atoms' shape {shape}, got shape {signals.shape}"
+        )
+    return rows

@@ -1,0 +1,127 @@
+"""Where the correlations come from: decided here, once for each job, and reported.
+
+After a step along atom j every correlation changes by a multiple of row j of the Gram matrix
+G = Z Zᵀ. There are three ways to have it:
+
+* **gram**: form G once (a symmetric product), then a step costs one pass over a row;
+* **columns**: compute rows of G when they are needed, and in the same pass over the dictionary
+  those of the next best candidates: for few signals and many atoms;
+* **products**: keep residuals, and multiply those of a whole block by the dictionary at each step:
+  for many atoms and more than a few signals.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+
+GRAM_BYTES = 2**31
+"""The largest Gram matrix that is formed."""
+WORK_BYTES = 2**28
+"""The most scratch memory of one thread; blocks are made smaller to stay below."""
+BLOCK_BYTES = 2**19
+"""Correlations of a block: few enough to stay in a core's cache."""
+
+# Rates of one ordinary core, in numbers a second: they only have to be right relative to each
+# other, and fixed, so that a job is done in the same way, and with the same bits, everywhere.
+MULTIPLY = 4e10
+STREAM = 4e9
+UPDATE = 1e10
+
+
+class Form(Enum):
+    """Where correlations come from."""
+
+    GRAM = "gram"
+    COLUMNS = "columns"
+    PRODUCTS = "products"
+
+
+@dataclass(frozen=True)
+class Task:
+    """The size of a job: m signals, n atoms, d numbers each, at most `steps` steps a signal.
+
+    `width` is the most atoms of a code; orthogonal pursuit keeps a vector for each of them.
+    """
+
+    m: int
+    n: int
+    d: int
+    steps: int
+    width: int
+    itemsize: int
+    orthogonal: bool
+
+
+@dataclass(frozen=True)
+class Plan:
+    """How a job is done: the form, signals of a block, atoms of a code, estimated times."""
+
+    form: Form
+    block: int
+    width: int
+    seconds: dict[str, float]
+    gram_bytes: int
+
+    def __str__(self) -> str:
+        what = {
+            Form.GRAM: f"Gram matrix of {self.gram_bytes / 2**20:.3g} MiB",
+            Form.COLUMNS: "Gram columns on demand, with those of the next candidates",
+            Form.PRODUCTS: "one matrix product a step",
+        }
+        return f"{what[self.form]}, blocks of {self.block} signals"
+
+
+def choose(task: Task) -> Plan:
+    """The form with the least estimated time among those that fit in memory."""
+    seconds = {form: _seconds(task, form) for form in Form if _fits(task, form)}
+    form = min(seconds, key=lambda f: seconds[f])
+    estimates = {f.value: s for f, s in seconds.items()}
+    return Plan(form, _block(task, form), task.width, estimates, task.n**2 * task.itemsize)
+
+
+def _fits(task: Task, form: Form) -> bool:
+    if form is Form.GRAM:
+        basis = task.width * task.n * task.itemsize if task.orthogonal else 0
+        return task.n**2 * task.itemsize <= GRAM_BYTES and basis <= WORK_BYTES
+    if form is Form.COLUMNS:
+        kept = task.width * (2 if task.orthogonal else 1)
+        return kept * task.n * task.itemsize <= 2 * WORK_BYTES
+    return True
+
+
+def _seconds(task: Task, form: Form) -> float:
+    t = task
+    # Orthogonal pursuit updates every vector of its basis at each step.
+    passes = 1 + (t.width / 2 if t.orthogonal else 0)
+    update = t.m * t.steps * passes * t.n / UPDATE
+    correlate = t.m * t.n * t.d / MULTIPLY
+    if form is Form.GRAM:
+        return t.n**2 * t.d / 2 / MULTIPLY + correlate + update
+    if form is Form.COLUMNS:
+        candidates = 64 // t.itemsize
+        # Some candidates are never used; 100 steps took 7 passes with 16 of them.
+        trips = t.m * (1 + min(t.width, t.n) / (0.9 * candidates))
+        each = max(t.n * t.d / STREAM, candidates * t.n * t.d / MULTIPLY)
+        return trips * each + update
+    trips = t.steps * -(-t.m // _block(t, form))
+    each = max(t.n * t.d / STREAM, min(t.m, _block(t, form)) * t.n * t.d / MULTIPLY)
+    return trips * each + t.m * t.steps * passes * t.d / UPDATE
+
+
+def _block(task: Task, form: Form) -> int:
+    """Signals of a block: a function of the job alone, never of the number of threads."""
+    if form is Form.COLUMNS:
+        return 1
+    row = task.n * task.itemsize
+    if form is Form.GRAM:
+        room = max(64, BLOCK_BYTES // row)
+        return _power_of_two(min(room, 1024, max(16, task.m // 8)))
+    # A product is worth its pass over the dictionary when it serves many signals.
+    basis = task.width * (task.d + task.width) * task.itemsize if task.orthogonal else 0
+    room = max(1, WORK_BYTES // (row + 2 * task.d * task.itemsize + basis))
+    return _power_of_two(min(room, 512, max(16, task.m // 4)))
+
+
+def _power_of_two(number: int) -> int:
+    return 1 << (max(1, number).bit_length() - 1)

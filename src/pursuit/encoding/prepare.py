@@ -1,0 +1,147 @@
+"""Atoms and signals as the kernels want them: flat rows, finite, of a comfortable scale.
+
+Scales are divided out as powers of two, or as norms of atoms, and put back into the codes: units
+of 1e±20 in float32 lose nothing.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from pursuit.encoding.blocks import for_each_block
+from pursuit.encoding.kernels import Atoms, sum_squares
+from pursuit.errors import InputError
+from pursuit.validation import Array
+
+# Squared norms in this range leave room for products and rounding errors in either precision.
+_COMFORT = {np.dtype(np.float32): (2.0**-60, 2.0**60), np.dtype(np.float64): (2.0**-300, 2.0**300)}
+_ROWS = 1024
+
+
+class Signals(NamedTuple):
+    """Some signals: rows, squared norms, and the power of two that was divided out of each."""
+
+    x: Array
+    norm2: Array
+    unscale: Array
+
+
+def real_rows(name: str, value: object, ndim: int | None = None) -> Array:
+    """`value` as an array of real numbers with at least two dimensions; entries are not read."""
+    try:
+        array = np.asarray(value)
+    except ValueError as error:
+        raise InputError(f"{name}: expected an array of real numbers, got {error}") from None
+    if array.dtype.kind not in "fiub":
+        raise InputError(f"{name}: expected real numbers, got an array of type {array.dtype}")
+    if array.ndim < 2:
+        raise InputError(
+            f"{name}: expected rows, an array of at least 2 dimensions, got shape {array.shape}"
+        )
+    if array.size == 0:
+        raise InputError(f"{name}: expected at least one entry, got shape {array.shape}")
+    return array
+
+
+def common_type(*arrays: Array) -> np.dtype[Any]:
+    """float32 where everything is float32, else float64."""
+    single = all(array.dtype == np.float32 for array in arrays)
+    return np.dtype(np.float32 if single else np.float64)
+
+
+def prepare_signals(rows: Array, dtype: np.dtype[Any], start: int) -> Signals:
+    """Rows of signals; `start` is the number of the first, for messages."""
+    x = np.ascontiguousarray(rows, dtype)
+    norm2 = np.empty(len(x))
+    sum_squares(x, norm2)
+    unscale = np.ones(len(x))
+    odd = _uncomfortable(norm2, dtype)
+    if odd.size:
+        _refuse_nonfinite("signals", "signal", x, odd, start)
+        x = x.copy() if np.may_share_memory(x, rows) else x
+        unscale[odd] = _divide_powers(x, odd)
+        sum_squares(x, norm2)
+    return Signals(x, norm2, unscale)
+
+
+def prepare_atoms(
+    matrix: Array, dtype: np.dtype[Any], unit_atoms: bool, threads: int
+) -> tuple[Atoms, Array]:
+    """Unit rows (or the rows as they are, but for one power of two) and their scales."""
+    rows = np.ascontiguousarray(matrix, dtype)
+    norm2 = _norms2(rows, threads)
+    odd = _uncomfortable(norm2, dtype)
+    _refuse_nonfinite("atoms", "atom", rows, odd, 0)
+    zero = odd[~rows[odd].any(axis=1)]
+    if zero.size:
+        raise InputError(f"atoms: atom {zero[0]} is zero; expected atoms with a direction")
+    if unit_atoms and _nearly_unit(norm2, dtype):
+        return Atoms(rows, norm2, float(np.sqrt(norm2.max()))), np.ones(len(rows))
+    if not unit_atoms and not odd.size:
+        return Atoms(rows, norm2, float(np.sqrt(norm2.max()))), np.ones(len(rows))
+    rows = rows.copy() if np.may_share_memory(rows, matrix) else rows
+    scale = _divide_norms(rows, norm2, odd) if unit_atoms else _divide_one_power(rows)
+    norm2 = _norms2(rows, threads)
+    return Atoms(rows, norm2, float(np.sqrt(norm2.max()))), scale
+
+
+def _norms2(rows: Array, threads: int) -> Array:
+    norm2 = np.empty(len(rows))
+
+    def job(number: int) -> None:
+        here = slice(number * _ROWS, (number + 1) * _ROWS)
+        sum_squares(rows[here], norm2[here])
+
+    for_each_block(-(-len(rows) // _ROWS), lambda: job, threads)
+    return norm2
+
+
+def _uncomfortable(norm2: Array, dtype: np.dtype[Any]) -> Array:
+    low, high = _COMFORT[dtype]
+    return np.flatnonzero(~((norm2 >= low) & (norm2 <= high)))
+
+
+def _refuse_nonfinite(name: str, what: str, rows: Array, odd: Array, start: int) -> None:
+    for r in odd:
+        bad = np.flatnonzero(~np.isfinite(rows[r]))
+        if bad.size:
+            raise InputError(
+                f"{name}: expected finite numbers, got {rows[r, bad[0]]} "
+                f"in {what} {start + r}, entry {bad[0]}"
+            )
+
+
+def _nearly_unit(norm2: Array, dtype: np.dtype[Any]) -> bool:
+    return bool(np.all(np.abs(norm2 - 1) <= 8 * np.finfo(dtype).eps))
+
+
+def _divide_powers(rows: Array, chosen: Array) -> Array:
+    """Divide rows, in place, by the powers of two next to their largest entries."""
+    exponent = np.frexp(np.abs(rows[chosen]).max(axis=1))[1]
+    rows[chosen] = np.ldexp(rows[chosen], -exponent[:, None])
+    return np.ldexp(1.0, exponent)
+
+
+def _divide_norms(rows: Array, norm2: Array, odd: Array) -> Array:
+    """Divide rows, in place, by their norms; what was divided."""
+    scale = np.ones(len(rows))
+    if odd.size:
+        scale[odd] = _divide_powers(rows, odd)
+        norm2 = norm2.copy()
+        extreme = np.empty(odd.size)
+        sum_squares(rows[odd], extreme)
+        norm2[odd] = extreme
+    # The divisor is rounded to the type of the rows first, so that scale times row gives back
+    # the atom to the last digit but one.
+    norms = np.sqrt(norm2).astype(rows.dtype)
+    rows /= norms[:, None]
+    return scale * norms
+
+
+def _divide_one_power(rows: Array) -> Array:
+    """Divide all rows, in place, by one power of two; it, for each row."""
+    exponent = int(np.frexp(np.abs(rows).max())[1])
+    np.ldexp(rows, -exponent, out=rows)
+    return np.full(len(rows), np.ldexp(1.0, exponent))

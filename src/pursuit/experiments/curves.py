@@ -1,0 +1,112 @@
+"""Who competes in the experiments, and what their runs leave behind."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from pursuit import methods
+from pursuit.methods import Method
+from pursuit.validation import Array
+
+HUGE = 1e300
+"""Stands for a loss that left the range of numbers, where quantiles are taken."""
+POINTS_PER_DECADE = 40
+
+
+@dataclass(frozen=True)
+class Contestant:
+    """A method with its constants; `make` is given dim lin(A), the paper's choice of ν′."""
+
+    label: str
+    make: Callable[[int], Method]
+
+
+CONTESTANTS: dict[str, Contestant] = {
+    "mp": Contestant("MP (Alg. 1)", lambda dim: methods.matching_pursuit()),
+    "rp": Contestant("random pursuit", lambda dim: methods.random_pursuit()),
+    "alg3-printed": Contestant(
+        "Alg. 3, ν′ = dim as printed", lambda dim: methods.accelerated_random(nu=dim)
+    ),
+    "alg3-exact": Contestant("Alg. 3, exact ν′", lambda dim: methods.accelerated_random()),
+    "alg4-printed": Contestant(
+        "Alg. 4, ν = 1 as printed", lambda dim: methods.accelerated_matching_pursuit(nu=1)
+    ),
+    "alg4-safe": Contestant("Alg. 4, safe ν", lambda dim: methods.accelerated_matching_pursuit()),
+}
+PARAMETER_FREE = "accelerated"
+if PARAMETER_FREE in methods.NAMED:
+    CONTESTANTS[PARAMETER_FREE] = Contestant(
+        "parameter-free", lambda dim: methods.NAMED[PARAMETER_FREE]()
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class Curve:
+    """The loss of one contestant above its floor.
+
+    Attributes
+    ----------
+    losses
+        One row for each run, one column for each iteration number; +inf after an overflow.
+    products
+        Products with the atoms up to each iteration number, the median over runs.
+    nu
+        ν or ν′ of each run of Algorithms 3 and 4, else empty.
+    """
+
+    losses: Array
+    products: Array
+    nu: Array
+
+    def quantile(self, share: float) -> Array:
+        """A quantile over the runs, at every iteration number."""
+        found: Array = np.quantile(np.minimum(self.losses, HUGE), share, axis=0)
+        return found
+
+    @cached_property
+    def median(self) -> Array:
+        return self.quantile(0.5)
+
+
+@dataclass(frozen=True, eq=False)
+class Panel:
+    """All contestants on one kind of problem.
+
+    Attributes
+    ----------
+    name, title
+        A short name for tables, and what stands above the picture.
+    loss
+        What the vertical axis shows.
+    dimension
+        dim lin(A).
+    grid
+        Iteration numbers from 0.
+    curves
+        By the key of the contestant.
+    facts
+        Numbers that describe the problem.
+    """
+
+    name: str
+    title: str
+    loss: str
+    dimension: int
+    grid: Array
+    curves: dict[str, Curve]
+    facts: dict[str, float]
+
+    @property
+    def runs(self) -> int:
+        return len(self.curves["mp"].losses)
+
+
+def grid_up_to(iterations: int) -> Array:
+    """0, 1, 2, … and then about `POINTS_PER_DECADE` numbers for each factor of ten."""
+    points = int(POINTS_PER_DECADE * np.log10(max(iterations, 10)))
+    spaced = np.geomspace(1, iterations, points).round().astype(np.int64)
+    return np.unique(np.concatenate([[0], spaced]))

@@ -1,0 +1,50 @@
+"""The constants of the paper for a set of atoms, each with what is proved about it.
+
+Every function takes the set, or an objective and the set, on the atoms as given, and an optional
+``sampling=`` (a `Sampling` or probabilities; uniform where not given). What it returns behaves as
+a float and knows its kind, its proved interval and the theorem that it serves.
+
+>>> from pursuit import Coordinates, geometry
+>>> geometry.nu_random(Coordinates(6))
+6 (exact; Theorem 9)
+"""
+
+from pursuit.geometry.acceleration import nu, nu_random, safe_nu
+from pursuit.geometry.closed_forms import ClosedForm, closed_form
+from pursuit.geometry.constant import Constant, Kind
+from pursuit.geometry.curvature import (
+    directional_width,
+    distance,
+    gap,
+    level_radius,
+    sampled_convexity,
+    smoothness,
+    strong_convexity,
+)
+from pursuit.geometry.moments import leverage, optimal_sampling, sampling_quality, second_moment
+from pursuit.geometry.norms import diameter, dual_norm, gauge, radius
+
+__all__ = [
+    "ClosedForm",
+    "Constant",
+    "Kind",
+    "closed_form",
+    "diameter",
+    "directional_width",
+    "distance",
+    "dual_norm",
+    "gap",
+    "gauge",
+    "level_radius",
+    "leverage",
+    "nu",
+    "nu_random",
+    "optimal_sampling",
+    "radius",
+    "safe_nu",
+    "sampled_convexity",
+    "sampling_quality",
+    "second_moment",
+    "smoothness",
+    "strong_convexity",
+]

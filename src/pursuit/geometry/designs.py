@@ -1,0 +1,94 @@
+"""Weights of the rows of a matrix that make Σ q_j a_j a_jᵀ as good as it can be."""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy.linalg import solve_triangular
+
+from pursuit.validation import Array
+
+WARM_UP = 30
+"""Multiplicative steps before single weights are exchanged."""
+ANEW = 100
+"""Exchanges between two recomputations of the inverse."""
+
+
+def whiten(rows: Array, weights: Array) -> tuple[Array, Array]:
+    """(b, T) with b = rows·T and Σ weights_j b_j b_jᵀ = I."""
+    triangle = np.linalg.qr(np.sqrt(weights)[:, None] * rows, mode="r")
+    transform = solve_triangular(triangle, np.eye(rows.shape[1]))
+    return rows @ transform, transform
+
+
+def d_optimal(rows: Array, tolerance: float, max_steps: int = 100_000) -> Array:
+    """Weights with max_j w_j ≤ (1 + tolerance) r: the minimum-volume ellipsoid of ±rows.
+
+    Multiplicative steps p_j ← p_j w_j / r, then exchanges of single weights toward the largest
+    w_j or away from the smallest one in use (Khachiyan; Todd and Yıldırım), which converge
+    linearly.
+    """
+    n, r = rows.shape
+    if r == 1:
+        return np.eye(n)[int(np.argmax(np.abs(rows[:, 0])))]
+    p = multiplicative(rows, WARM_UP)
+    for step in range(max_steps):
+        if step % ANEW == 0:
+            b, _ = whiten(rows, p)
+            inverse = np.eye(r)
+            w = np.einsum("ij,ij->i", b, b)
+        j, away = _exchange(p, w, r)
+        if w.max() <= (1 + tolerance) * r:
+            break
+        share = (w[j] / r - 1) / (w[j] - 1) if w[j] > 1 else -1.0
+        if away:
+            share = max(share, -p[j] / (1 - p[j]))
+        p = (1 - share) * p
+        p[j] = max(p[j] + share, 0.0)
+        ratio = share / (1 - share)
+        image = inverse @ b[j]
+        shrink = ratio / (1 + ratio * w[j])
+        inverse = (inverse - shrink * np.outer(image, image)) / (1 - share)
+        w = (w - shrink * (b @ image) ** 2) / (1 - share)
+    return p / p.sum()
+
+
+def _exchange(p: Array, w: Array, r: int) -> tuple[int, bool]:
+    """The row whose weight should change most, and whether it should fall."""
+    most = int(np.argmax(w))
+    least = int(np.argmin(np.where(p > 0, w, np.inf)))
+    away = 1 - w[least] / r > w[most] / r - 1 and p[least] < 1
+    return (least, True) if away else (most, False)
+
+
+def multiplicative(rows: Array, steps: int) -> Array:
+    """`steps` times p_j ← p_j w_j / r, from equal weights."""
+    n, r = rows.shape
+    p = np.full(n, 1 / n)
+    for _ in range(steps):
+        b, _ = whiten(rows, p)
+        p = p * np.einsum("ij,ij->i", b, b) / r
+        p /= p.sum()
+    return p
+
+
+def e_optimal(rows: Array, steps: int) -> tuple[Array, float]:
+    """Weights that make the smallest eigenvalue of Σ q_j a_j a_jᵀ large, and that eigenvalue.
+
+    Multiplicative steps for tr(S^−k), with k growing: for k → ∞ that is the smallest eigenvalue.
+    Any weights give a proved bound; these are good ones.
+    """
+    n, r = rows.shape
+    q = np.full(n, 1 / n)
+    best, best_q = -np.inf, q
+    for k in range(2, steps + 2):
+        spectrum, axes = np.linalg.eigh((q[:, None] * rows).T @ rows)
+        if spectrum[0] > best:
+            best, best_q = float(spectrum[0]), q
+        spectrum = np.maximum(spectrum, r * np.finfo(np.float64).eps * spectrum[-1])
+        scaled = (rows @ axes) * (spectrum / spectrum[0]) ** (-k / 2)
+        gain = np.einsum("ij,ij->i", scaled, scaled)
+        q = q * (gain / (q @ gain)) ** (2 / k)
+        q /= q.sum()
+    # Singular values see the smallest eigenvalue to full relative precision.
+    least = np.linalg.svd(np.sqrt(best_q)[:, None] * rows, compute_uv=False)[r - 1]
+    return best_q, float(least) ** 2

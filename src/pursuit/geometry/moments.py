@@ -1,0 +1,49 @@
+"""What a sampling sees of a set: second moments, leverages, δ̂², and the best sampling."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from pursuit.atoms.base import AtomSet, FiniteAtoms
+from pursuit.errors import InputError
+from pursuit.geometry.constant import Constant, Kind
+from pursuit.geometry.designs import d_optimal
+from pursuit.geometry.span import basis_of, inside
+from pursuit.sampling import Moments, Sampling, as_sampling
+from pursuit.validation import Array, positive
+
+
+def second_moment(atoms: AtomSet, sampling: object | None = None) -> Moments:
+    """P̃ = Σ p_j z_j z_jᵀ in factored form, with its pseudo-inverse P and its rank."""
+    return as_sampling(atoms, sampling).moments
+
+
+def leverage(atoms: AtomSet, sampling: object | None = None) -> Array:
+    """w_j = ‖z_j‖_P² for each atom; Σ p_j w_j = r. For an infinite set: the values it takes."""
+    return second_moment(atoms, sampling).leverage.copy()
+
+
+def sampling_quality(atoms: AtomSet, sampling: object | None = None) -> Constant:
+    """δ̂² = min over d of E⟨d, z⟩² / ‖d‖²_{A*} = 1 / max_j w_j, at most 1/r."""
+    w = second_moment(atoms, sampling).leverage
+    return Constant(1 / float(w.max()), Kind.EXACT, "Theorems 4, 5")
+
+
+def optimal_sampling(atoms: AtomSet, tolerance: float = 1e-5) -> Sampling:
+    """The sampling with the largest δ̂² = 1/r: the D-optimal design (Kiefer and Wolfowitz).
+
+    Parameters
+    ----------
+    tolerance
+        max_j w_j is at most (1 + tolerance)·r.
+    """
+    uniform = Sampling(atoms)
+    tolerance = positive("tolerance", tolerance)
+    w = uniform.moments.leverage
+    if np.all(w <= (1 + tolerance) * atoms.rank):
+        return uniform
+    if not isinstance(atoms, FiniteAtoms):
+        raise InputError(
+            f"atoms: optimal_sampling needs a finite set, got {type(atoms).__name__}"
+        )
+    return Sampling(atoms, d_optimal(inside(atoms, basis_of(atoms)), tolerance))

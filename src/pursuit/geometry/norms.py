@@ -1,0 +1,69 @@
+"""The norms that a set of atoms makes: radius, gauge, dual norm."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from pursuit.atoms.base import AtomSet, FiniteAtoms
+from pursuit.errors import InputError
+from pursuit.geometry.constant import Constant, Kind
+from pursuit.geometry.span import basis_of, inside
+from pursuit.validation import Array, shaped_array
+
+
+def radius(atoms: AtomSet) -> Constant:
+    """max ‖z‖ over A."""
+    return Constant(atoms.radius, Kind.EXACT, "Lemma 2")
+
+
+def diameter(atoms: AtomSet) -> Constant:
+    """max ‖z − z′‖ over A ∪ −A, which is twice the radius."""
+    return Constant(2 * atoms.radius, Kind.EXACT, "the older rates of matching pursuit")
+
+
+def dual_norm(atoms: AtomSet, d: object) -> Constant:
+    """‖d‖_{A*} = max \\|⟨d, z⟩\\| over A."""
+    direction = shaped_array("d", d, atoms.shape)
+    return Constant(atoms.dual_norm(direction), Kind.EXACT, "slope certificates")
+
+
+def gauge(atoms: AtomSet, x: object) -> Constant:
+    """The atomic norm ‖x‖_A, +inf outside lin(A).
+
+    The set's own formula where it has one; for other finite sets a linear programme,
+    min Σ\\|a_j\\| subject to Σ a_j z_j = x.
+    """
+    point = shaped_array("x", x, atoms.shape)
+    serves = "R_A, μ_A"
+    if type(atoms).gauge is not AtomSet.gauge:
+        return Constant(atoms.gauge(point), Kind.EXACT, serves)
+    if not isinstance(atoms, FiniteAtoms):
+        raise InputError(f"atoms: {type(atoms).__name__} has no known gauge")
+    if not atoms.spans(point):
+        return Constant(np.inf, Kind.EXACT, serves)
+    return Constant(_least_weights(atoms, point), Kind.EXACT, serves)
+
+
+def _least_weights(atoms: FiniteAtoms, x: Array) -> float:
+    """min Σ\\|a_j\\| subject to Σ a_j z_j = x, over unit atoms with costs 1/‖z_j‖."""
+    from scipy.optimize import linprog
+
+    size = float(np.linalg.norm(x))
+    if size == 0:
+        return 0.0
+    basis = basis_of(atoms)
+    norms = atoms.norms.astype(np.float64)
+    directions = (inside(atoms, basis) / norms[:, None]).T
+    target = basis @ x.reshape(-1) / size
+    cost = norms.min() / norms
+    tight = {"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10}
+    solved = linprog(
+        np.concatenate([cost, cost]),
+        A_eq=np.hstack([directions, -directions]),
+        b_eq=target,
+        method="highs",
+        options=tight,
+    )
+    if solved.x is None:
+        raise InputError(f"x: its gauge was not found ({solved.message})")
+    return float(solved.fun) * size / float(norms.min())
