@@ -8,8 +8,10 @@ from typing import Protocol
 
 from pursuit.directions import Direction, Steepest
 from pursuit.points import Point
+from pursuit.problem import Problem
 from pursuit.run import Progress, Run
 from pursuit.steps import Smooth, Step
+from pursuit.validation import Array
 
 Improve = Callable[[Point], Progress]
 
@@ -19,13 +21,22 @@ class Advance(Protocol):
 
     def start(self, run: Run) -> Improve: ...
 
+    def point(self, problem: Problem, x0: Array) -> Point:
+        """Where a run begins, in the representation that suits the rule."""
+        return problem.f.point(problem.atoms, x0)
+
 
 @dataclass(frozen=True)
-class Greedy:
+class Greedy(Advance):
     """One atom, one step: the body of Algorithms 1 and 2 and of random pursuit."""
 
     direction: Direction = field(default_factory=Steepest)
     step: Step = field(default_factory=Smooth)
+
+    def point(self, problem: Problem, x0: Array) -> Point:
+        ambient = getattr(self.direction, "ambient", False)
+        choose = problem.f.ambient_point if ambient else problem.f.point
+        return choose(problem.atoms, x0)
 
     def start(self, run: Run) -> Improve:
         choose = self.direction.start(run, "picks")

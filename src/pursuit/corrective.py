@@ -7,13 +7,14 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.linalg.blas import dtpsv
 
-from pursuit.advances import Improve
+from pursuit.advances import Advance, Improve
 from pursuit.atoms.base import Atom, FiniteAtoms
 from pursuit.descent import descend
 from pursuit.objectives.base import QuadraticObjective
 from pursuit.points import Point
+from pursuit.problem import Problem
 from pursuit.run import Progress, Run
-from pursuit.span import Entry, Span, largest_slope, over, rounding
+from pursuit.span import Entry, Span, ambient, largest_slope, over, rounding
 from pursuit.validation import Array
 
 ACCURACY = 1e-11
@@ -23,7 +24,7 @@ DEPENDENT = 32
 
 
 @dataclass(frozen=True)
-class Corrective:
+class Corrective(Advance):
     """Orthogonal matching pursuit for any smooth f: x ← argmin f over x + span(atoms in use).
 
     The oracle's atom joins the atoms in use, and all their coefficients are corrected: for a
@@ -39,6 +40,9 @@ class Corrective:
 
     def start(self, run: Run) -> Improve:
         return _Corrective(run)
+
+    def point(self, problem: Problem, x0: Array) -> Point:
+        return ambient(problem, x0)
 
 
 class _Corrective:

@@ -84,12 +84,14 @@ def _between(low: float, high: float, at_low: float, at_high: float) -> float:
     return low + min(max(share, 0.1), 0.9) * (high - low)
 
 
-def conjugate(hessian: Apply, slopes: Array, precondition: Apply, enough: float) -> Array:
-    """Conjugate gradient steps for ∇²δ = slopes, until no residual exceeds `enough`."""
+def conjugate(
+    hessian: Apply, slopes: Array, precondition: Apply, scale: Array, enough: float
+) -> Array:
+    """Conjugate gradient steps for ∇²δ = slopes, until max \\|residual_i\\|/scale_i ≤ `enough`."""
     delta, residual = np.zeros_like(slopes), slopes
     step = inner = None
     for _ in range(2 * len(slopes) + 10):
-        if np.max(np.abs(residual)) <= enough:
+        if np.max(np.abs(residual) / scale) <= enough:
             break
         towards = precondition(residual)
         previous, inner = inner, float(residual @ towards)

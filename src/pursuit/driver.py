@@ -19,7 +19,7 @@ from pursuit.momentum import Stepper
 from pursuit.objectives.base import Objective
 from pursuit.problem import Problem
 from pursuit.progress import Silent, bar
-from pursuit.results import Result, Status, Trace
+from pursuit.results import Origin, Result, Status, Trace
 from pursuit.run import Progress, Run
 from pursuit.state import State, fingerprint
 from pursuit.validation import Array, count, non_negative, number, positive, shaped_array
@@ -134,12 +134,14 @@ def solve(
     given = Problem(f, atoms)
     rules = as_method(method)
     _check_outlets(callback, checkpoint)
+    if tol and rules.gradient_free:
+        raise InputError(f"tol: {rules.name} sees no slope to test; expected target or max_iter")
     stop = _Stopping.checked(given, max_iter, tol, rtol, target, max_atoms, max_time)
     start, weights0 = _start(given, x0, coef0)
     unit, scale = atoms.unit() if unit_atoms else (_as_given(atoms), None)
     problem = Problem(f, unit)
     run = Run(problem, count("seed", seed))
-    x = f.point(unit, start)
+    x = rules.advance.point(problem, start)
     stepper = rules.momentum.start(run, rules.advance, x)
     begin = (start, weights0, unit_atoms, run.seed)
     mark = fingerprint(f, atoms, rules.advance, rules.momentum, *begin)
@@ -151,7 +153,7 @@ def solve(
     if resume is not None:
         driver.restore(resume)
     driver.checkpoint = checkpoint
-    finish = _Finish(given, rules.name, scale)
+    finish = _Finish(given, scale, Origin(problem, start, rules))
     with bar(rules.name, stop.max_iter, progress) as driver.bar:
         try:
             status, message = driver.drive()
@@ -198,7 +200,7 @@ def _start(problem: Problem, x0: object, coef0: object) -> tuple[Array, Array | 
         weights = shaped_array("coef0", coef0, (len(atoms),))
         return atoms.combine(weights), weights
     if x0 is None:
-        return np.zeros(atoms.shape, np.result_type(problem.f.dtype, atoms.dtype)), None
+        return problem.f.origin(atoms), None
     start = shaped_array("x0", x0, atoms.shape)
     if not atoms.spans(start):
         raise InputError("x0: expected a point in the span of the atoms, got one outside it")
@@ -326,11 +328,8 @@ class _Driver:
         """Whether there is nothing to do: a start that is optimal, a resumed run that had ended."""
         if self.run.t > 0:
             return self._reached() or self._slope_observed() or self._struck()
-        x, f, atoms = self.stepper.x, self.run.problem.f, self.run.problem.atoms
-        # ∇f(x) is a difference of terms as long as ∇f(0): below their rounding it says nothing.
-        here, origin = f.gradient(x.vector), f.gradient(np.zeros_like(x.vector))
-        norm = float(max(np.linalg.norm(here), np.linalg.norm(origin)))
-        if self.run.memory["first_slope"] <= 8 * self.eps * atoms.radius * norm:
+        slope, radius = self.run.memory["first_slope"], self.run.problem.atoms.radius
+        if not isnan(slope) and slope <= 8 * self.eps * radius * self.stepper.x.gradient_scale():
             return Status.CONVERGED, "the start is optimal over the span of the atoms"
         return self._value_reached()
 
@@ -502,8 +501,8 @@ class _Finish:
     """Turns the end of a run into a result in the user's scale."""
 
     problem: Problem
-    method: str
     scale: Array | None
+    origin: Origin
 
     @np.errstate(over="ignore", invalid="ignore")
     def __call__(self, driver: _Driver, status: Status, message: str) -> Result:
@@ -523,10 +522,11 @@ class _Finish:
             slope=x.largest_slope(),
             status=status,
             message=message,
-            method=self.method,
+            method=self.origin.method.name,
             iterations=driver.run.t,
             seconds=driver.seconds,
             counts=x.counts,
             trace=Trace(driver.rows),
             state=driver.state(),
+            origin=self.origin,
         )

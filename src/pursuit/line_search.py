@@ -139,14 +139,17 @@ def by_values(value: Callable[[float], float], start: float, reach: float) -> tu
     parabola, exact for a quadratic, then competes with Brent's search. Returns γ and the
     decrease, both zero where no value below the start was found.
     """
+    from scipy.optimize import minimize_scalar
+
     reach = _bracket(value, start, reach)
     if reach == 0:
         return 0.0, 0.0
-    from scipy.optimize import minimize_scalar
-
     left, right = value(-reach), value(reach)
-    bend = left + right - 2 * start
-    vertex = reach * (left - right) / (2 * bend) if bend > 0 else 0.0
+    bend, tilt = left + right - 2 * start, (left - right) / 2
+    vertex = reach * tilt / bend
+    gain, promised = start - value(vertex), tilt * tilt / (2 * bend)
+    if abs(gain - promised) <= FLAT * promised:
+        return vertex, gain
     found = minimize_scalar(
         lambda share: value(share * reach),
         bounds=(-1, 1),

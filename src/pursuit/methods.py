@@ -9,6 +9,9 @@ random-pursuit                  §2, Theorem 4               random coordinate d
 accelerated-random              Algorithm 3                 accelerated random CD
 accelerated-matching-pursuit    Algorithm 4                 accelerated greedy CD
 greedy-greedy                   Algorithm 4 with z̃ = z      AGCD (Lu, Freund & Mirrokni 2018)
+gradient-free                   §2, values of f alone       random CD with line search
+orthogonal                      fully corrective            forward selection
+blended                         Combettes & Pokutta 2019    blended coordinate descent
 ==============================  ==========================  =================================
 """
 
@@ -18,6 +21,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from pursuit.advances import Advance, Greedy
+from pursuit.blended import Blended
+from pursuit.blind import Blind
+from pursuit.corrective import Corrective
 from pursuit.directions import Direction, Random, Steepest
 from pursuit.errors import InputError
 from pursuit.momentum import FixedNu, Momentum, Plain
@@ -31,6 +37,11 @@ class Method:
     name: str
     advance: Advance
     momentum: Momentum
+
+    @property
+    def gradient_free(self) -> bool:
+        """Whether the method looks at values of f alone."""
+        return isinstance(self.advance, Blind)
 
 
 def matching_pursuit(*, direction: Direction | None = None, step: Step | None = None) -> Method:
@@ -89,6 +100,28 @@ def greedy_greedy(
     return Method("greedy-greedy", Greedy(Steepest(), step or Smooth(L)), FixedNu(nu, None, L))
 
 
+def orthogonal() -> Method:
+    """Orthogonal matching pursuit for any smooth f: z = LMO(∇f(x)), then the best coefficients
+    of all atoms in use."""
+    return Method("orthogonal", Corrective(), Plain())
+
+
+def blended(*, kappa: float = 4.0) -> Method:
+    """Blended matching pursuit: nearly the sparsity of orthogonal pursuit for less work.
+
+    `kappa` says how much better than the atoms in use a new one has to be.
+    """
+    return Method("blended", Blended(kappa), Plain())
+
+
+def gradient_free(*, sampling: object | None = None) -> Method:
+    """Gradient-free pursuit: z ~ p, then the minimiser of f along z found from values alone.
+
+    For each draw f falls at least as much as Algorithm 2 makes it fall, up to rounding.
+    """
+    return Method("gradient-free", Blind(sampling), Plain())
+
+
 NAMED: dict[str, Callable[[], Method]] = {
     "matching-pursuit": matching_pursuit,
     "affine-invariant": affine_invariant,
@@ -96,6 +129,9 @@ NAMED: dict[str, Callable[[], Method]] = {
     "accelerated-random": accelerated_random,
     "accelerated-matching-pursuit": accelerated_matching_pursuit,
     "greedy-greedy": greedy_greedy,
+    "gradient-free": gradient_free,
+    "orthogonal": orthogonal,
+    "blended": blended,
 }
 
 

@@ -86,8 +86,8 @@ class FixedNu:
         atoms = run.problem.atoms
         if self.probe is None and isinstance(direction, Random):
             return geometry.nu_random(atoms, as_sampling(atoms, direction.sampling)).upper
-        sampling = getattr(self.probe, "sampling", None)
-        return geometry.nu(atoms, as_sampling(atoms, sampling)).upper
+        as_sampling(atoms, getattr(self.probe, "sampling", None))
+        return geometry.safe_nu(atoms)
 
 
 class _FixedNu(Stepper):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,25 +12,37 @@ from pursuit.validation import Array
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
+    from pursuit.rates import Rate
     from pursuit.results import Trace
 
 # Okabe and Ito's colours are told apart by colour-blind readers; a line style goes with each,
 # so that a grey print can be read as well.
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#7F7F7F")
+MARKERS = ("o", "s", "^", "v", "D", "P", "X", "*")
 STYLES = ("-", "--", "-.", ":", (0, (5, 1)), (0, (3, 1, 1, 1)), (0, (1, 1)), (0, (8, 3)))
+
+
+HUGE = 1e300
+"""Stands for a value that left the range of numbers, where quantiles are taken."""
 
 
 def axes(ax: Axes | None = None) -> Axes:
     """The given Axes, or new ones."""
     if ax is not None:
         return ax
+    new: Axes = figure(6.4, 4.2).subplots()
+    return new
+
+
+def figure(width: float, height: float) -> Figure:
+    """An empty figure of so many inches; nothing is shown, and no global state is touched."""
     try:
         from matplotlib.figure import Figure
     except ImportError:
         raise MissingExtra("plot", "drawing a figure") from None
-    new: Axes = Figure(figsize=(6.4, 4.2), layout="constrained").subplots()
-    return new
+    return Figure(figsize=(width, height), layout="constrained")
 
 
 def look(k: int) -> dict[str, Any]:
@@ -44,24 +57,64 @@ def trace(
     against: str = "iteration",
     floor: float = 0.0,
     label: str | None = None,
+    bounds: Sequence[Rate] = (),
     **style: Any,
 ) -> Axes:
-    """Value above `floor` against a column of the trace, on a logarithmic scale."""
+    """Value above `floor` against a column of the trace, on a logarithmic scale.
+
+    `bounds` of `pursuit.rates` are drawn at the same observations. They bound f − f*, so `floor`
+    should be f* (`pursuit.rates.optimal_value` for a quadratic).
+    """
     ax = axes(ax)
+    for k, rate in enumerate(bounds, start=1):
+        seen = trace.iteration >= rate.first
+        column = getattr(trace, against)[seen]
+        ax.semilogy(column, rate(trace.iteration[seen]), label=rate.name, **look(k))
     ax.semilogy(getattr(trace, against), trace.value - floor, label=label, **(style or look(0)))
     ax.set_xlabel(against.replace("_", " "))
     ax.set_ylabel("f(x)" if floor == 0 else "f(x) − f*")
-    if label:
+    if label or bounds:
         ax.legend()
     return ax
 
 
 def band(
-    x: Array, curves: Array, ax: Axes | None = None, *, k: int = 0, label: str | None = None
+    x: Array,
+    curves: Array,
+    ax: Axes | None = None,
+    *,
+    k: int = 0,
+    label: str | None = None,
+    top: float = np.inf,
 ) -> Axes:
-    """The median of several curves (rows), and the range from the 10th to the 90th percentile."""
+    """The median of several curves (rows), and the range from the 10th to the 90th percentile.
+
+    Both axes are logarithmic. A few markers tell the curves apart in grey as well. A median that
+    rises above `top` is cut there, with a cross.
+    """
     ax = axes(ax)
-    low, middle, high = np.nanpercentile(curves, [10, 50, 90], axis=0)
-    ax.semilogy(x, middle, label=label, **look(k))
-    ax.fill_between(x, low, high, color=COLOURS[k % len(COLOURS)], alpha=0.15, linewidth=0)
+    low, middle, high = np.quantile(np.minimum(curves, HUGE), [0.1, 0.5, 0.9], axis=0)
+    gone = middle > top
+    shown = slice(0, int(np.argmax(gone)) if gone.any() else len(x))
+    style = look(k) | {"marker": MARKERS[k % len(MARKERS)], "markevery": (0.03 + 0.02 * k, 0.17)}
+    ax.loglog(x[shown], middle[shown], label=label, markersize=4, linewidth=1.4, **style)
+    if len(curves) > 1:
+        ax.fill_between(x[shown], low[shown], high[shown], color=style["color"], alpha=0.12, lw=0)
+    if gone.any() and shown.stop > 0:
+        _cross(x, middle, shown.stop, top, ax, str(style["color"]))
     return ax
+
+
+def _cross(x: Array, y: Array, k: int, top: float, ax: Axes, colour: str) -> None:
+    """Lead the curve on to `top`, which it passes between k − 1 and k, and mark the place."""
+    before, after = np.log(y[k - 1]), np.log(y[k])
+    share = (np.log(top) - before) / (after - before)
+    place = x[k - 1] * (x[k] / x[k - 1]) ** share
+    ax.plot([x[k - 1], place], [y[k - 1], top], color=colour, linewidth=1.4)
+    ax.plot([place], [top], "x", color=colour, markersize=8, markeredgewidth=2.2)
+
+
+def legend_below(figure: Figure, ax: Axes, columns: int = 3) -> None:
+    """One legend for all Axes of a figure, under them, where it covers no curve."""
+    lines, labels = ax.get_legend_handles_labels()
+    figure.legend(lines, labels, loc="outside lower center", ncols=columns, frameon=False)

@@ -119,6 +119,12 @@ class Point(ABC):
     def largest_slope(self) -> float:
         """max \\|⟨∇f(x), z⟩\\|, observed without being counted as work."""
 
+    def gradient_scale(self) -> float:
+        """The length of the terms whose difference ∇f(x) is: their rounding hides smaller slopes."""
+        x = self.vector
+        here, origin = self.f.gradient(x), self.f.gradient(np.zeros_like(x))
+        return float(max(np.linalg.norm(here), np.linalg.norm(origin)))
+
     # Changing it ------------------------------------------------------------------------
 
     @abstractmethod
@@ -424,6 +430,11 @@ class GramPoint(Point):
         if not self.looked:
             self._touch()
         return float(self.s[z])
+
+    def slopes(self, places: Array) -> Array:
+        if not self.looked:
+            self._touch(len(places))
+        return self.s[places]
 
     def slope_along(self, gamma: float, z: Atom) -> float:
         return float(self.s[z]) - gamma * self.curvature(z)

@@ -10,13 +10,17 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from pursuit.atoms.base import Atom
+from pursuit.atoms.base import Atom, FiniteAtoms
 from pursuit.points import Counts
 from pursuit.validation import Array
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+    from pursuit.certificates import Certificate
+    from pursuit.methods import Method
+    from pursuit.problem import Problem
+    from pursuit.rates import Rate
     from pursuit.state import State
 
 
@@ -85,11 +89,32 @@ class Trace:
         """All columns side by side, in the order of `COLUMNS`."""
         return np.column_stack([getattr(self, name).astype(np.float64) for name in COLUMNS])
 
-    def plot(self, ax: Axes | None = None, **options: Any) -> Axes:
-        """Value against iterations; see `pursuit.plots.trace`."""
+    def plot(self, ax: Axes | None = None, *, bounds: Sequence[Rate] = (), **options: Any) -> Axes:
+        """Value against iterations, under bounds of `pursuit.rates`; see `pursuit.plots.trace`."""
         from pursuit import plots
 
-        return plots.trace(self, ax=ax, **options)
+        return plots.trace(self, ax=ax, bounds=bounds, **options)
+
+
+QUICK = 1_000_000
+"""n·d·min(n, d) up to which a certificate costs less than a blink."""
+
+
+@dataclass(frozen=True)
+class Origin:
+    """What a result came from: the problem that the method ran on, its start and its rules."""
+
+    problem: Problem
+    start: Array
+    method: Method
+
+    @property
+    def quick(self) -> bool:
+        """Whether a certificate is cheap enough to be made for printing."""
+        atoms = self.problem.atoms
+        d = int(np.prod(atoms.shape))
+        n = len(atoms) if isinstance(atoms, FiniteAtoms) else d
+        return n * d * min(n, d) <= QUICK
 
 
 @dataclass(frozen=True)
@@ -113,6 +138,8 @@ class Result:
         The work done.
     state
         What `solve(..., resume=result)` continues from.
+    origin
+        The problem, the start and the rules: what `certificate` is made from.
     """
 
     x: Array
@@ -130,6 +157,7 @@ class Result:
     counts: Counts
     trace: Trace
     state: State
+    origin: Origin | None = None
 
     @property
     def success(self) -> bool:
@@ -141,6 +169,13 @@ class Result:
         from scipy.sparse import coo_array
 
         return coo_array((self.weights, (self.support,)), shape=(self.size,))
+
+    @cached_property
+    def certificate(self) -> Certificate:
+        """A proved bound on f(x) − f*, or the constant that is missing; made when asked for."""
+        from pursuit.certificates import certify
+
+        return certify(self)
 
     def plot(self, ax: Axes | None = None, **options: Any) -> Axes:
         """Value against iterations."""
@@ -156,7 +191,13 @@ class Result:
             "iterations": f"{self.iterations} in {self.seconds:.3g} s",
             "products": f"{self.counts.products:.6g} (set-up {self.counts.setup:.6g}), "
             f"{self.counts.oracle_calls} oracle calls",
+            "certificate": self._proved(),
         }
-        return "\n".join(f"{name:>10}: {text}" for name, text in rows.items())
+        return "\n".join(f"{name:>11}: {text}" for name, text in rows.items())
+
+    def _proved(self) -> str:
+        """The certificate, where it is there or costs next to nothing."""
+        quick = self.origin is not None and self.origin.quick
+        return str(self.certificate) if quick or "certificate" in vars(self) else "on request"
 
     __repr__ = __str__

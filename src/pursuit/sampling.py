@@ -63,8 +63,15 @@ class Sampling:
     @cached_property
     def moments(self) -> Moments:
         """P̃, P and the leverages."""
+        from pursuit.geometry.closed_forms import closed_form
+
+        form = closed_form(self.atoms, self)
+        if form is not None:
+            return Moments.diagonal(form.diagonal, finite=isinstance(self.atoms, FiniteAtoms))
         if not isinstance(self.atoms, FiniteAtoms):
-            raise InputError("sampling: second moments are computed for finite sets of atoms only")
+            raise InputError(
+                f"sampling: the second moments of {type(self.atoms).__name__} are not known"
+            )
         return Moments.of(self.atoms, self.p)
 
 
@@ -75,14 +82,15 @@ class Moments:
     Attributes
     ----------
     basis
-        An orthonormal basis of lin(A), rows, shape (r, d).
+        An orthonormal basis of lin(A), rows, shape (r, d); sparse where P̃ is diagonal.
     spectrum
         The r positive eigenvalues of P̃, in that basis.
     leverage
-        w_j = ‖z_j‖_P² = z_jᵀ P z_j with P the pseudo-inverse of P̃; Σ p_j w_j = r.
+        w_j = ‖z_j‖_P² = z_jᵀ P z_j with P the pseudo-inverse of P̃; Σ p_j w_j = r. For an
+        infinite set, the values that it takes.
     """
 
-    basis: Array
+    basis: Any
     spectrum: Array
     leverage: Array
 
@@ -90,13 +98,37 @@ class Moments:
     def of(atoms: FiniteAtoms, p: Array) -> Moments:
         Z = atoms.matrix.astype(np.float64, copy=False)
         _, s, vt = np.linalg.svd(np.sqrt(p)[:, None] * Z, full_matrices=False)
-        keep = s > max(Z.shape) * np.finfo(np.float64).eps * s[0]
-        # Atoms of very different length can hide a direction from one cut on singular values:
-        # the rank of the directions decides.
-        keep[: min(atoms.rank, len(s))] = s[: min(atoms.rank, len(s))] > 0
-        basis, s = vt[keep], s[keep]
+        # Atoms of very different length can hide a direction from a cut on these singular
+        # values: the rank of the directions decides.
+        kept = int(np.count_nonzero(s[: atoms.rank]))
+        basis, s = vt[:kept], s[:kept]
         whitened = (Z @ basis.T) / s
         return Moments(basis, s**2, np.einsum("ij,ij->i", whitened, whitened))
+
+    @staticmethod
+    def diagonal(entries: Array, finite: bool) -> Moments:
+        """P̃ diagonal, with atoms of norm one inside the axes of one entry each."""
+        from scipy.sparse import eye_array
+
+        axes = np.flatnonzero(entries)
+        basis = eye_array(len(entries), format="csr")[axes]
+        w = 1 / entries[axes]
+        return Moments(basis, entries[axes], w if finite else np.unique(w))
+
+    @property
+    def matrix(self) -> Array:
+        """P̃, shape (d, d)."""
+        return self._with(self.spectrum)
+
+    @property
+    def inverse(self) -> Array:
+        """P, the pseudo-inverse of P̃, shape (d, d)."""
+        return self._with(1 / self.spectrum)
+
+    def _with(self, spectrum: Array) -> Array:
+        basis = self.basis.toarray() if hasattr(self.basis, "toarray") else self.basis
+        product: Array = (basis.T * spectrum) @ basis
+        return product
 
     @property
     def rank(self) -> int:

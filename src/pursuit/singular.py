@@ -8,7 +8,7 @@ import numpy as np
 
 from pursuit.validation import Array
 
-DENSE = 100
+DENSE = 200
 """Up to this smaller side a dense array is given to LAPACK."""
 STEPS = 200
 """Lanczos steps after which ARPACK is asked instead."""
@@ -31,8 +31,8 @@ class Pair(NamedTuple):
         return self.u, self.v
 
 
-def leading_pair(A: Any, start: Array | None = None) -> Pair:
-    """σ₁, u, v with Av = σ₁u and Aᵀu = σ₁v, to about the precision of the numbers.
+def leading_pair(A: Any, start: Array | None = None, accuracy: float = ACCURACY) -> Pair:
+    """σ₁, u, v with Av = σ₁u and Aᵀu ≈ σ₁v.
 
     Parameters
     ----------
@@ -40,12 +40,14 @@ def leading_pair(A: Any, start: Array | None = None) -> Pair:
         An array, or anything with `shape`, `@` and `T`.
     start
         A guess of v.
+    accuracy
+        ‖Aᵀu − σ₁v‖ is at most this share of σ₁; the error of σ₁ goes with its square.
     """
     if isinstance(A, np.ndarray) and min(A.shape) <= DENSE:
         U, s, Vt = np.linalg.svd(A, full_matrices=False)
         return Pair(float(s[0]), U[:, 0].copy(), Vt[0].copy(), Vt[min(1, len(s) - 1)].copy())
     v0 = _first(A.shape[1], start)
-    pair = _lanczos(A, v0)
+    pair = _lanczos(A, v0, accuracy)
     return pair if pair is not None else _arpack(A, v0)
 
 
@@ -54,10 +56,11 @@ def _first(size: int, start: Array | None) -> Array:
     fixed /= np.linalg.norm(fixed)
     norm = 0.0 if start is None else float(np.linalg.norm(start))
     mixed: Array = fixed if start is None or norm == 0 else start / norm + MIXED * fixed
-    return mixed / np.linalg.norm(mixed)
+    mixed /= np.linalg.norm(mixed)
+    return mixed
 
 
-def _lanczos(A: Any, v0: Array) -> Pair | None:
+def _lanczos(A: Any, v0: Array, accuracy: float) -> Pair | None:
     """Golub–Kahan–Lanczos with full reorthogonalisation; None where it has not converged.
 
     AV = UB and AᵀU = VBᵀ + residual, B upper bidiagonal: singular pairs of the small B approach
@@ -67,16 +70,17 @@ def _lanczos(A: Any, v0: Array) -> Pair | None:
     V, U = np.empty((steps + 1, A.shape[1])), np.empty((steps, A.shape[0]))
     B = np.zeros((steps, steps))
     V[0] = v0
-    transposed = A.T
+    transposed, look = A.T, 4
     for k in range(steps):
         w = _orthogonal(np.asarray(A @ V[k], dtype=np.float64), U[:k])
         B[k, k] = np.linalg.norm(w)
         U[k] = w / B[k, k] if B[k, k] > 0 else 0
         w = _orthogonal(np.asarray(transposed @ U[k], dtype=np.float64), V[: k + 1])
         beta = float(np.linalg.norm(w))
-        if k % 5 == 4 or k == steps - 1 or beta <= ACCURACY * np.abs(B).max():
+        if k in (look, steps - 1) or beta <= accuracy * np.abs(B).max():
+            look = k + max(2, k // 4)
             P, s, Qt = np.linalg.svd(B[: k + 1, : k + 1])
-            if beta * abs(P[-1, 0]) <= ACCURACY * s[0]:
+            if beta * abs(P[-1, 0]) <= accuracy * s[0]:
                 following = Qt[min(1, k)] @ V[: k + 1]
                 return Pair(float(s[0]), P[:, 0] @ U[: k + 1], Qt[0] @ V[: k + 1], following)
         if k + 1 < steps:

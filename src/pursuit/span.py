@@ -25,7 +25,6 @@ from pursuit.points import AmbientPoint, GramPoint, Point
 from pursuit.problem import Problem
 from pursuit.validation import Array
 
-
 ULPS = 16
 """Units in the last place of its largest term that a slope may owe to rounding."""
 
@@ -40,7 +39,8 @@ class Rows:
     def append(self, row: Array) -> None:
         if self._count == len(self._store):
             wider = np.empty((max(8, 2 * self._count), row.size), row.dtype)
-            wider[: self._count] = self._store[: self._count]
+            if self._count:
+                wider[: self._count] = self._store
             self._store = wider
         self._store[self._count] = row.reshape(-1)
         self._count += 1
@@ -52,6 +52,10 @@ class Rows:
     @property
     def matrix(self) -> Array:
         return self._store[: self._count]
+
+    def times(self, vector: Array) -> Array:
+        """matrix · vector, also when there is no row yet."""
+        return self.matrix @ vector if self._count else np.empty(0)
 
 
 class Table:
@@ -155,12 +159,18 @@ class Local(ABC):
         self.span, self.x = span, x
         self.size = len(span)
         self._product = self.size / len(span.set) if isinstance(span.set, FiniteAtoms) else 0.0
-        self.first = current_slopes(span, x)
+        self.first = self._here().astype(np.float64, copy=False)
 
     def slopes(self, delta: Array) -> Array:
         """⟨∇f(x − Σ δ_i z_i), z_j⟩ for every atom of the span, in float64."""
         self.x.counts.products += 2 * self._product
         return self._slopes(delta)
+
+    def _here(self) -> Array:
+        """The slopes at δ = 0, those that the oracle has just seen if it has."""
+        if self.x.looked and isinstance(self.span.set, FiniteAtoms):
+            return self.x.correlations()[self.span.places]
+        return self.slopes(np.zeros(self.size))
 
     @abstractmethod
     def _slopes(self, delta: Array) -> Array: ...
@@ -199,6 +209,9 @@ class QuadraticSpan(Span):
     def _against(self, x: Point, z: Atom, effect: Array) -> tuple[Array, float]:
         if isinstance(x, GramPoint):  # the effect of z is its Gram row
             return effect[self.places].astype(np.float64), float(effect[z])
+        if self.f.isometric:
+            flat = effect.reshape(-1).astype(np.float64, copy=False)
+            return self.effects.times(flat), float(flat @ flat)
         pulled = self.f.pull(effect)
         return self.inner(pulled), self.set.inner(pulled, z)
 
@@ -216,6 +229,15 @@ class QuadraticSpan(Span):
 
 class _QuadraticLocal(Local):
     span: QuadraticSpan
+
+    def _here(self) -> Array:
+        x = self.x
+        if isinstance(x, AmbientPoint) and x.image is x.x and not x.looked:
+            x.counts.products += self._product
+            return self.span.effects.times(x.gradient().reshape(-1))
+        if isinstance(self.span.set, FiniteAtoms):
+            return x.slopes(np.array(self.span.places))
+        return np.array([x.slope(z) for z in self.span.atoms])
 
     def _slopes(self, delta: Array) -> Array:
         slopes: Array = self.first - self.span.gram.matrix @ delta
@@ -247,7 +269,7 @@ class LinearSpan(Span):
         f = self.f
         weighted = f.bend * (f.weights * effect).astype(np.float64)
         norm2 = float(weighted @ effect)
-        column = self.effects.matrix @ weighted if len(self) else np.empty(0)
+        column = self.effects.times(weighted)
         if f.l2:
             column = column + f.l2 * self.inner(self.set.vector(z))
             norm2 += f.l2 * self.set.norm2(z)
@@ -256,7 +278,9 @@ class LinearSpan(Span):
     def add(self, entry: Entry) -> None:
         if self.f.l2:
             vector = self.set.vector(entry.atom)
-            self.ridge.append(self.f.l2 * self.inner(vector), self.f.l2 * self.set.norm2(entry.atom))
+            self.ridge.append(
+                self.f.l2 * self.inner(vector), self.f.l2 * self.set.norm2(entry.atom)
+            )
         super().add(entry)
 
     def drop(self, k: int) -> None:
@@ -349,8 +373,16 @@ class _GeneralLocal(Local):
         return apply
 
     def newton(self, delta: Array, slopes: Array, metric: Apply) -> Array:
-        enough = 0.01 * float(np.abs(slopes).max())
-        return conjugate(self.hessian(delta), slopes, metric, enough)
+        norms = np.array(self.span.norms)
+        enough = 0.01 * float(np.max(np.abs(slopes) / norms))
+        return conjugate(self.hessian(delta), slopes, metric, norms, enough)
+
+
+def ambient(problem: Problem, x0: Array) -> Point:
+    """A point for a rule that meets each atom once: keeping Gram rows would not pay."""
+    quadratic = isinstance(problem.f, QuadraticObjective)
+    choose = problem.f.ambient_point if quadratic else problem.f.point
+    return choose(problem.atoms, x0)
 
 
 def over(problem: Problem) -> Span:
@@ -374,10 +406,3 @@ def rounding(span: Span, x: Point, steepness: float) -> float:
     """
     terms = steepness + float(np.abs(span.coefficients(x)) @ span.norms)
     return ULPS * float(np.finfo(x.coef.dtype).eps) * terms
-
-
-def current_slopes(span: Span, x: Point) -> Array:
-    """⟨∇f(x), z_i⟩ for the atoms of the span, in float64."""
-    if isinstance(span.set, FiniteAtoms) and x.looked:
-        return x.correlations()[span.places].astype(np.float64)
-    return np.array([x.slope(z) for z in span.atoms], np.float64)

@@ -18,6 +18,8 @@ def real_array(name: str, value: object, *, ndim: int | None = None, minimum: in
         array = np.asarray(value)
     except ValueError as error:
         raise InputError(f"{name}: expected an array of real numbers, got {error}") from None
+    if np.ma.is_masked(value):
+        raise InputError(f"{name}: expected a value everywhere, got a masked array")
     if array.dtype.kind not in "fiub":
         raise InputError(f"{name}: expected real numbers, got an array of type {array.dtype}")
     if array.dtype not in (np.float32, np.float64):

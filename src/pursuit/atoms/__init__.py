@@ -3,6 +3,22 @@
 from pursuit.atoms.base import Atom, AtomSet, FiniteAtoms, Unit
 from pursuit.atoms.coordinates import Coordinates
 from pursuit.atoms.dictionary import Dictionary
+from pursuit.atoms.groups import Groups
+from pursuit.atoms.oracle import Oracle
+from pursuit.atoms.rank_one import RankOne
 from pursuit.atoms.sphere import Sphere
+from pursuit.atoms.transformed import Transformed
 
-__all__ = ["Atom", "AtomSet", "Coordinates", "Dictionary", "FiniteAtoms", "Sphere", "Unit"]
+__all__ = [
+    "Atom",
+    "AtomSet",
+    "Coordinates",
+    "Dictionary",
+    "FiniteAtoms",
+    "Groups",
+    "Oracle",
+    "RankOne",
+    "Sphere",
+    "Transformed",
+    "Unit",
+]

@@ -90,7 +90,7 @@ class Dictionary(FiniteAtoms):
         return bool(np.linalg.norm(rest) <= 1e-6 * np.linalg.norm(flat))
 
     def unit(self) -> Unit:
-        if np.all(self._norms == 1):
+        if np.abs(self._norms - 1).max() <= 4 * np.finfo(self.dtype).eps:
             return Unit(self, None)
         # Dividing by the largest entry first keeps atoms of 1e±200 from losing their digits.
         peak = np.abs(self._matrix).max(axis=1, keepdims=True)

@@ -128,5 +128,7 @@ class Groups(AtomSet):
 def _places(g: int, members: Sequence[int]) -> Array:
     places = np.asarray(members)
     if places.ndim != 1 or not places.size or places.dtype.kind not in "iu" or places.min() < 0:
-        raise InputError(f"groups: expected row numbers of at least 0 in group {g}, got {members!r}")
+        raise InputError(
+            f"groups: expected coordinates of at least 0 in group {g}, got {members!r}"
+        )
     return places.astype(np.int64)

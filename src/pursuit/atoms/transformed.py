@@ -106,12 +106,12 @@ class _FiniteTransformed(Transformed, FiniteAtoms):
         return len(self.base)
 
     @cached_property
-    def matrix(self) -> Array:  # type: ignore[override]
+    def matrix(self) -> Array:
         rows: Array = np.ascontiguousarray(self._solve(self.base.matrix.T).T)
         return rows
 
     @cached_property
-    def norms(self) -> Array:  # type: ignore[override]
+    def norms(self) -> Array:
         return row_norms(self.matrix)
 
     def lmo(self, d: Array) -> int:

@@ -37,6 +37,8 @@ def thread_count(threads: int | None) -> int:
 class _SingleThreadedBlas:
     """One BLAS thread for as long as any caller is inside; the limit is the process's."""
 
+    _controller: Any = None
+
     def __init__(self) -> None:
         self._forget()
         if hasattr(os, "register_at_fork"):
@@ -48,11 +50,13 @@ class _SingleThreadedBlas:
         self._limit: Any = None
 
     def __enter__(self) -> None:
-        from threadpoolctl import threadpool_limits
-
         with self._lock:
+            if self._controller is None:
+                from threadpoolctl import ThreadpoolController
+
+                self._controller = ThreadpoolController()
             if self._inside == 0:
-                self._limit = threadpool_limits(1, user_api="blas")
+                self._limit = self._controller.limit(limits=1, user_api="blas")
             self._inside += 1
 
     def __exit__(

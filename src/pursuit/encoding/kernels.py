@@ -23,6 +23,7 @@ from pursuit.encoding.lanes import (
     above,
     claimed,
     counted,
+    entry,
     first,
     highest,
     larger,
@@ -46,7 +47,7 @@ GOING = 255
 """The status of a signal that is not finished."""
 NOTHING = -1
 """What a kernel returns when it needs no further row of the Gram matrix."""
-PIECE = 1024
+PIECE = 2048
 """Entries of an atom that are multiplied before the next ones are looked at."""
 FEW = 8
 """Up to so many atoms a dense update of all of them is cheaper than looking one up."""
@@ -149,9 +150,9 @@ class Bases(NamedTuple):
 def sum_squares(rows: Array, norm2: Array) -> None:
     """‖row‖² of each row; finite exactly when its entries are, up to 1e150."""
     for r in range(rows.shape[0]):
-        total = 0.0
-        for v in rows[r]:
-            total += np.float64(v) * np.float64(v)
+        row, total = rows[r], 0.0
+        for i in range(row.size):
+            total += np.float64(row[i]) * np.float64(row[i])
         norm2[r] = total
 
 
@@ -465,19 +466,19 @@ def correlate_few(rows: Array, chosen: Array, products: Array) -> None:
 @compiled
 def _four_rows(flat: Array, w: Array, out: Array, r: int, d: int, start: int, end: int) -> None:
     width = NARROW // flat.itemsize
-    at = r * d
-    a, b = narrow(out, r * width), narrow(out, (r + 1) * width)
-    c, e = narrow(out, (r + 2) * width), narrow(out, (r + 3) * width)
+    at, to = r * d, r * width
+    a0, a1 = narrow(out, to), narrow(out, to + width)
+    a2, a3 = narrow(out, to + 2 * width), narrow(out, to + 3 * width)
     for i in range(start, end):
         v = narrow(w, i * width)
-        a = plus(a, flat[at + i], v)
-        b = plus(b, flat[at + d + i], v)
-        c = plus(c, flat[at + 2 * d + i], v)
-        e = plus(e, flat[at + 3 * d + i], v)
-    store(out, r * width, a)
-    store(out, (r + 1) * width, b)
-    store(out, (r + 2) * width, c)
-    store(out, (r + 3) * width, e)
+        a0 = plus(a0, entry(flat, at + i), v)
+        a1 = plus(a1, entry(flat, at + d + i), v)
+        a2 = plus(a2, entry(flat, at + 2 * d + i), v)
+        a3 = plus(a3, entry(flat, at + 3 * d + i), v)
+    store(out, to, a0)
+    store(out, to + width, a1)
+    store(out, to + 2 * width, a2)
+    store(out, to + 3 * width, a3)
 
 
 @compiled
@@ -485,7 +486,7 @@ def _one_row(flat: Array, w: Array, out: Array, r: int, d: int, start: int, end:
     width = NARROW // flat.itemsize
     a = narrow(out, r * width)
     for i in range(start, end):
-        a = plus(a, flat[r * d + i], narrow(w, i * width))
+        a = plus(a, entry(flat, r * d + i), narrow(w, i * width))
     store(out, r * width, a)
 
 

@@ -10,6 +10,7 @@ function                    gives
 ==========================  ==================================================================
 wide(array, at)             256 bytes of a flat array: one tile of a row of correlations
 narrow(array, at)           64 bytes of it
+entry(array, at)            one number of it
 store(array, at, v)         v written back
 minus(v, s, u)              v − s·u, in one rounding where the machine can
 plus(v, s, u)               v + s·u
@@ -117,6 +118,17 @@ def _loader(bytes_: int, doc: str) -> Declared:
 
 wide = _loader(WIDE, "256 bytes of a flat array.")
 narrow = _loader(NARROW, "64 bytes of a flat array.")
+
+
+@_intrinsic
+def entry(typing_context: Any, array: Any, at: Any) -> Any:
+    """array[at] for at ≥ 0: indexing would first look whether it counts from the end."""
+
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        data = context.make_array(signature.args[0])(context, builder, args[0]).data
+        return builder.load(builder.gep(data, [args[1]]))
+
+    return array.dtype(array, types.intp), generate
 
 
 @_intrinsic

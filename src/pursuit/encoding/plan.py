@@ -19,8 +19,9 @@ GRAM_BYTES = 2**31
 """The largest Gram matrix that is formed."""
 WORK_BYTES = 2**28
 """The most scratch memory of one thread; blocks are made smaller to stay below."""
-BLOCK_BYTES = 2**19
-"""Correlations of a block: few enough to stay in a core's cache."""
+BLOCK_BYTES = 2**21
+"""Signals and correlations of a block: few enough to stay in the cache, and enough work to make
+up for what a block costs in Python."""
 
 # Rates of one ordinary core, in numbers a second: they only have to be right relative to each
 # other, and fixed, so that a job is done in the same way, and with the same bits, everywhere.
@@ -55,12 +56,11 @@ class Task:
 
 @dataclass(frozen=True)
 class Plan:
-    """How a job is done: the form, signals of a block, atoms of a code, estimated times."""
+    """How a job is done: the form, signals of a block, atoms of a code."""
 
     form: Form
     block: int
     width: int
-    seconds: dict[str, float]
     gram_bytes: int
 
     def __str__(self) -> str:
@@ -75,9 +75,12 @@ class Plan:
 def choose(task: Task) -> Plan:
     """The form with the least estimated time among those that fit in memory."""
     seconds = {form: _seconds(task, form) for form in Form if _fits(task, form)}
-    form = min(seconds, key=lambda f: seconds[f])
-    estimates = {f.value: s for f, s in seconds.items()}
-    return Plan(form, _block(task, form), task.width, estimates, task.n**2 * task.itemsize)
+    return planned(task, min(seconds, key=lambda form: seconds[form]))
+
+
+def planned(task: Task, form: Form) -> Plan:
+    """The plan of a job in a given form."""
+    return Plan(form, _block(task, form), task.width, task.n**2 * task.itemsize)
 
 
 def _fits(task: Task, form: Form) -> bool:
@@ -115,7 +118,7 @@ def _block(task: Task, form: Form) -> int:
         return 1
     row = task.n * task.itemsize
     if form is Form.GRAM:
-        room = max(64, BLOCK_BYTES // row)
+        room = max(64, BLOCK_BYTES // (row + task.d * task.itemsize))
         return _power_of_two(min(room, 1024, max(16, task.m // 8)))
     # A product is worth its pass over the dictionary when it serves many signals.
     basis = task.width * (task.d + task.width) * task.itemsize if task.orthogonal else 0

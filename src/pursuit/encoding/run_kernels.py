@@ -112,7 +112,7 @@ def _largest(s: Array, bits: Array) -> int:
 
 @njit(cache=True, nogil=True)
 def _largest_by_strips(bits: Array) -> int:
-    """The same for long rows, from the bits of s: without their sign they are ordered as \\|s\\| is.
+    """The same for long rows, from the bits of s: without the sign, they are ordered as \\|s\\|.
 
     A maximum of integers that carries no index along is compiled to vector instructions; the
     index is then looked for in one strip.

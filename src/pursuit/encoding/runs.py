@@ -12,6 +12,7 @@ from math import sqrt
 
 import numpy as np
 
+from pursuit import geometry
 from pursuit.advances import Greedy
 from pursuit.atoms.base import FiniteAtoms
 from pursuit.directions import Direction, Random, Replay, Steepest
@@ -26,7 +27,7 @@ from pursuit.progress import Silent
 from pursuit.run import Run
 from pursuit.sampling import as_sampling
 from pursuit.steps import AffineInvariant, ExactLineSearch, Smooth, Step, smoothness
-from pursuit.validation import Array, count, real_array, shaped_array
+from pursuit.validation import Array, count, positive, real_array, shaped_array
 
 BLOCK = 256
 """Signals that are run together and share a stream of draws, whatever the number of threads."""
@@ -71,10 +72,12 @@ class Rules:
 
     def momentum(self, steps: int) -> tuple[Array, Array]:
         """α_t and τ_t of the first iterations: α²Lν = β + α;  β ← β + α;  τ = α/β."""
+        if self.stiffness is None:
+            return np.empty(0), np.empty(0)
         alphas, taus = np.empty(steps), np.empty(steps)
-        beta, twice = 0.0, 2 * (self.stiffness or 0.0)
-        for t in range(steps if self.stiffness else 0):
-            alpha = (1 + sqrt(1 + 2 * beta * twice)) / twice
+        beta = 0.0
+        for t in range(steps):
+            alpha = (1 + sqrt(1 + 4 * beta * self.stiffness)) / (2 * self.stiffness)
             beta += alpha
             alphas[t], taus[t] = alpha, alpha / beta
         return alphas, taus
@@ -105,9 +108,12 @@ def rules_of(method: Method, problem: Problem) -> Rules | None:
         return Rules(bounds, picks)
     if not isinstance(momentum.probe, (type(None), *directions)):
         return None
-    nu = momentum.nu or momentum.safe_nu(Run(problem, seed=0), advance)
+    if momentum.nu is None:
+        nu = momentum.safe_nu(Run(problem, seed=0), advance)
+    else:
+        nu = positive("nu", momentum.nu)
     probes = None if momentum.probe is None else _draw(momentum.probe, problem)
-    return Rules(bounds, picks, probes, nu * smoothness(problem, momentum.L))
+    return Rules(bounds, picks, probes, smoothness(problem, momentum.L) * nu)
 
 
 def _bounds(step: Step, problem: Problem) -> Array | None:
@@ -115,13 +121,18 @@ def _bounds(step: Step, problem: Problem) -> Array | None:
     f, atoms = problem.f, problem.atoms
     assert isinstance(atoms, FiniteAtoms)
     if isinstance(step, Smooth):
-        return smoothness(problem, step.L) * atoms.norms.astype(np.float64) ** 2
-    if not isinstance(step, (AffineInvariant, ExactLineSearch)):
-        return None
-    h = np.array([f.curvature(atoms.vector(j), f.atom_image(atoms, j)) for j in range(len(atoms))])
+        bounds: Array = smoothness(problem, step.L) * atoms.norms.astype(np.float64) ** 2
+        return bounds
     if isinstance(step, AffineInvariant):
-        return np.full(len(atoms), step.L_A or h.max())
-    return np.where(h > 0, h, np.inf)  # no step along a direction in which f is flat
+        given = None if step.L_A is None else positive("L_A", step.L_A)
+        return np.full(len(atoms), given or geometry.smoothness(f, atoms).upper)
+    if not isinstance(step, ExactLineSearch):
+        return None
+    h: Array = np.array(
+        [f.curvature(atoms.vector(j), f.atom_image(atoms, j)) for j in range(len(atoms))]
+    )
+    h[h <= 0] = np.inf  # no step along a direction in which f is flat
+    return h
 
 
 def _draw(direction: Direction, problem: Problem) -> Draw | None:
@@ -133,13 +144,16 @@ def _draw(direction: Direction, problem: Problem) -> Draw | None:
         return None
     sampling = as_sampling(problem.atoms, direction.sampling)
     n, cumulated = len(sampling.p), np.cumsum(sampling.p)
+    last = int(np.flatnonzero(sampling.p)[-1])
 
     def uniform(rng: np.random.Generator, signals: int, span: Span) -> Array:
         return rng.integers(0, n, (signals, span[1] - span[0]), dtype=np.int32)
 
     def weighted(rng: np.random.Generator, signals: int, span: Span) -> Array:
         heights = cumulated[-1] * rng.random((signals, span[1] - span[0]))
-        return np.searchsorted(cumulated, heights, side="right").astype(np.int32)
+        places = np.searchsorted(cumulated, heights, side="right")
+        # Rounding may lift a height to the very top, where no atom is left.
+        return np.minimum(places, last).astype(np.int32)
 
     return uniform if sampling.uniform else weighted
 
@@ -211,14 +225,17 @@ def run_batch(
     s0 = real_array("correlations", correlations, ndim=2)
     n = len(rules.bounds)
     shaped_array("correlations", s0, (len(s0), n))
-    dtype = np.result_type(s0, real_array("gram", gram))
+    G = shaped_array("gram", gram, (n, n))
+    dtype = np.result_type(s0, G)
+    at = _grid(grid)
     job = _Job(
         rules,
-        np.ascontiguousarray(shaped_array("gram", gram, (n, n)), dtype),
+        np.ascontiguousarray(G, dtype),
         np.ascontiguousarray(s0, dtype),
         None if optimum is None else shaped_array("optimum", optimum, s0.shape),
-        _grid(grid),
+        at,
         count("seed", seed),
+        *(weights.astype(dtype) for weights in rules.momentum(int(at[-1]))),
     )
     blocks = -(-len(s0) // BLOCK)
     coef, sums = np.empty_like(job.correlations), np.empty((blocks, len(job.grid)))
@@ -243,6 +260,8 @@ class _Job:
     optimum: Array | None
     grid: Array
     seed: int
+    alphas: Array
+    taus: Array
 
     def run(self, block: int) -> tuple[Array, Array]:
         """The last coefficients of a block, and the sums of its values on the grid."""
@@ -251,7 +270,6 @@ class _Job:
         reference = self._reference(rows)
         setting = Setting(self.gram, self.rules.bounds.astype(first.dtype), first, REFRESH)
         x, v = _iterates(first), _iterates(first)  # x_0 = v_0
-        alphas, taus = (a.astype(first.dtype) for a in self.rules.momentum(self.grid[-1]))
         seeds = np.random.SeedSequence(self.seed, spawn_key=(block,)).spawn(2)
         rngs = [np.random.Generator(np.random.PCG64(seed)) for seed in seeds]
         sums = np.zeros(len(self.grid))
@@ -268,7 +286,7 @@ class _Job:
             if self.rules.stiffness is None:
                 plain(setting, x, picks, span, record)
             else:
-                weights = alphas[slice(*span)], taus[slice(*span)]
+                weights = self.alphas[slice(*span)], self.taus[slice(*span)]
                 accelerated(setting, x, v, picks, probes, weights, span, record)
         return x.coef, sums
 

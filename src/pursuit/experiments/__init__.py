@@ -1,1 +1,1 @@
-"""The two experiments of the paper's section 4, run again with the printed and the valid constants."""
+"""The two experiments of the paper's section 4, with its constants and with valid ones."""

@@ -15,10 +15,13 @@ from pursuit.geometry.constant import Constant, Kind
 from pursuit.geometry.curvature import (
     directional_width,
     distance,
+    euclidean_convexity,
     gap,
     level_radius,
+    safe_strong_convexity,
     sampled_convexity,
     smoothness,
+    start_point,
     strong_convexity,
 )
 from pursuit.geometry.moments import leverage, optimal_sampling, sampling_quality, second_moment
@@ -33,6 +36,7 @@ __all__ = [
     "directional_width",
     "distance",
     "dual_norm",
+    "euclidean_convexity",
     "gap",
     "gauge",
     "level_radius",
@@ -42,9 +46,11 @@ __all__ = [
     "optimal_sampling",
     "radius",
     "safe_nu",
+    "safe_strong_convexity",
     "sampled_convexity",
     "sampling_quality",
     "second_moment",
     "smoothness",
+    "start_point",
     "strong_convexity",
 ]

@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 
 from pursuit.atoms.base import AtomSet, FiniteAtoms
-from pursuit.errors import InputError
 from pursuit.geometry.closed_forms import closed_form
 from pursuit.geometry.constant import Constant, Kind, at_most
 from pursuit.geometry.polar import ON, corners
@@ -24,14 +23,14 @@ def nu_random(atoms: AtomSet, sampling: object | None = None) -> Constant:
     sampling = as_sampling(atoms, sampling)
     form = closed_form(atoms, sampling)
     if form is not None:
-        return Constant(1 / float(form.diagonal.min()), Kind.EXACT, serves)
-    moments, norms = sampling.moments, _finite("ν′", atoms).norms.astype(np.float64)
-    directions = inside(_finite("ν′", atoms), moments.basis) / norms[:, None]
+        return Constant(1 / form.quality, Kind.EXACT, serves)
+    if not isinstance(atoms, FiniteAtoms):
+        return Constant(atoms.max_leverage * atoms.radius**2, Kind.UPPER, serves)
+    moments, norms = sampling.moments, atoms.norms.astype(np.float64)
+    directions = inside(atoms, moments.basis) / norms[:, None]
     orthonormal, _ = np.linalg.qr(np.sqrt(sampling.p)[:, None] * directions)
-    _, singular, axes = np.linalg.svd(
-        (np.sqrt(moments.leverage) * norms)[:, None] * orthonormal, full_matrices=False
-    )
-    return Constant(float(singular[0]) ** 2, Kind.EXACT, serves)
+    scaled = (np.sqrt(moments.leverage) * norms)[:, None] * orthonormal
+    return Constant(float(np.linalg.norm(scaled, 2)) ** 2, Kind.EXACT, serves)
 
 
 def safe_nu(atoms: AtomSet) -> float:
@@ -59,10 +58,12 @@ def nu(atoms: AtomSet, sampling: object | None = None, *, delta: float = 1.0) ->
     if form is not None:
         exact = 1 / form.squared_width
         return at_most(exact, exact / delta**2, serves)
-    rows, transform = _whitened(_finite("ν", atoms), sampling)
+    if not isinstance(atoms, FiniteAtoms):
+        return Constant(safe_nu(atoms) / delta**2, Kind.UPPER, serves)
+    rows, transform = _whitened(atoms, sampling)
     found = corners(rows)
     values = np.einsum("ij,ij->i", found.points, found.points)
-    squares = atoms.norms.astype(np.float64) ** 2  # type: ignore[attr-defined]
+    squares = atoms.norms.astype(np.float64) ** 2
     active = np.abs(found.points @ rows.T) > 1 - 10 * ON
     attained = values * np.where(active, squares, 0.0).max(axis=1)
     best = int(np.argmax(attained))
@@ -82,9 +83,3 @@ def _whitened(atoms: FiniteAtoms, sampling: Sampling) -> tuple[Array, Array]:
     _, singular, axes = np.linalg.svd(weights[:, None] * coordinates, full_matrices=False)
     transform = axes.T / singular
     return coordinates @ transform, transform
-
-
-def _finite(constant: str, atoms: AtomSet) -> FiniteAtoms:
-    if not isinstance(atoms, FiniteAtoms):
-        raise InputError(f"{constant}: it is not known for {type(atoms).__name__}")
-    return atoms

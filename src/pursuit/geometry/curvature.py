@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from math import inf, sqrt
 
 import numpy as np
 
 from pursuit.atoms.base import AtomSet, FiniteAtoms
 from pursuit.errors import InputError
-from pursuit.geometry.closed_forms import ClosedForm, closed_form
+from pursuit.geometry.closed_forms import closed_form
 from pursuit.geometry.constant import Constant, Kind, at_least, at_most
-from pursuit.geometry.polar import squared_width
+from pursuit.geometry.polar import Width, proved_width, squared_width
 from pursuit.geometry.span import SpanHessian, basis_of, curved, inside, round_bowl
 from pursuit.objectives.base import Objective, QuadraticObjective
 from pursuit.sampling import Sampling, as_sampling
@@ -50,14 +51,7 @@ def directional_width(atoms: AtomSet) -> Constant:
     Closed forms, enumeration in small cases, else an interval; the value is its lower end, with
     which Lemma 6 and the older rate of Algorithm 1 stay true.
     """
-    serves = "Lemma 6, the older rate of Algorithm 1"
-    form = closed_form(atoms, Sampling(atoms))
-    if form is not None:
-        return Constant(sqrt(form.squared_width), Kind.EXACT, serves)
-    basis = basis_of(_finite("mDW", atoms))
-    width = squared_width(inside(_finite("mDW", atoms), basis))
-    witness = (width.witness @ basis).reshape(atoms.shape)
-    return at_least(sqrt(width.lower), sqrt(width.upper), serves, witness)
+    return _width(atoms, squared_width)
 
 
 def strong_convexity(f: Objective, atoms: AtomSet) -> Constant:
@@ -67,13 +61,37 @@ def strong_convexity(f: Objective, atoms: AtomSet) -> Constant:
     the atoms' images under H^½. Otherwise at least mDW²·μ (Lemma 6). The value is the lower end
     of the interval, with which Theorem 5 and the slope certificate stay true.
     """
+    return _convexity(f, atoms, squared_width)
+
+
+def safe_strong_convexity(f: Objective, atoms: AtomSet) -> Constant:
+    """The lower end of μ_A alone, without the search for the upper one."""
+    return _convexity(f, atoms, proved_width)
+
+
+Measure = Callable[[Array], Width]
+
+
+def _width(atoms: AtomSet, measure: Measure) -> Constant:
+    serves = "Lemma 6, the older rate of Algorithm 1"
+    form = closed_form(atoms, Sampling(atoms))
+    if form is not None:
+        return Constant(sqrt(form.squared_width), Kind.EXACT, serves)
+    if not isinstance(atoms, FiniteAtoms):
+        raise InputError(f"mDW: it is not known for {type(atoms).__name__}")
+    basis = basis_of(atoms)
+    width = measure(inside(atoms, basis))
+    return at_least(sqrt(width.lower), sqrt(width.upper), serves, _lift(width, basis, atoms))
+
+
+def _convexity(f: Objective, atoms: AtomSet, measure: Measure) -> Constant:
     serves = "Theorem 5, slope certificates"
-    if not curved(f, atoms) or round_bowl(f):
-        width = directional_width(atoms)
-        if round_bowl(f):
-            witness = None if width.witness is None else width.witness
-            return at_least(f.mu * width.lower**2, f.mu * width.upper**2, serves, witness)
-        return Constant(f.mu * width.lower**2, Kind.LOWER, serves)
+    if round_bowl(f):
+        mDW = _width(atoms, measure)
+        return at_least(f.mu * mDW.lower**2, f.mu * mDW.upper**2, serves, mDW.witness)
+    if not curved(f, atoms):
+        lower = f.mu * _width(atoms, measure).lower ** 2 if f.mu else 0.0
+        return Constant(lower, Kind.LOWER, serves)
     assert isinstance(f, QuadraticObjective)
     basis = basis_of(atoms)
     H = SpanHessian(f, basis)
@@ -81,9 +99,13 @@ def strong_convexity(f: Objective, atoms: AtomSet) -> Constant:
         return Constant(0.0, Kind.EXACT, serves)
     if not isinstance(atoms, FiniteAtoms):
         return _between_norms(H, atoms, serves)
-    width = squared_width(inside(atoms, basis) @ H.root)
-    witness = (H.root @ width.witness @ basis).reshape(atoms.shape)
-    return at_least(width.lower, width.upper, serves, witness)
+    width = measure(inside(atoms, basis) @ H.root)
+    return at_least(width.lower, width.upper, serves, _lift(width, H.root @ basis, atoms))
+
+
+def _lift(width: Width, basis: Array, atoms: AtomSet) -> Array | None:
+    """The witness as an array of the atoms' shape."""
+    return None if width.witness is None else (width.witness @ basis).reshape(atoms.shape)
 
 
 def _between_norms(H: SpanHessian, atoms: AtomSet, serves: str) -> Constant:
@@ -91,9 +113,19 @@ def _between_norms(H: SpanHessian, atoms: AtomSet, serves: str) -> Constant:
     form = closed_form(atoms, Sampling(atoms))
     if form is None:
         raise InputError(f"μ_A: {type(atoms).__name__} has no known second moments")
-    relative = _relative(H, np.sqrt(form.diagonal))
+    relative = _relative(H, np.sqrt(form.diagonal[form.diagonal > 0]))
     lower = max(H.smallest * form.squared_width, relative)
-    return at_least(lower, relative / float(form.diagonal.min()), serves)
+    return at_least(lower, relative / form.quality, serves)
+
+
+def euclidean_convexity(f: Objective, atoms: AtomSet) -> Constant:
+    """μ, the strong convexity of f over lin(A) in ‖·‖₂: λ_min of H there for a quadratic."""
+    serves = "Lemma 6, the older rate of Algorithm 1"
+    if not curved(f, atoms) or round_bowl(f):
+        return Constant(f.mu, Kind.EXACT if round_bowl(f) else Kind.LOWER, serves)
+    assert isinstance(f, QuadraticObjective)
+    H = SpanHessian(f, basis_of(atoms))
+    return Constant(0.0 if H.singular else H.smallest, Kind.EXACT, serves)
 
 
 def sampled_convexity(f: Objective, atoms: AtomSet, sampling: object | None = None) -> Constant:
@@ -136,7 +168,7 @@ def gap(f: Objective, atoms: AtomSet, x: object | None = None) -> Constant:
             return Constant(inf, Kind.EXACT, serves)
         kind = Kind.ESTIMATE if H.singular else Kind.EXACT
         return Constant(0.5 * float(s @ (H.basis @ g)), kind, serves)
-    mu_A = strong_convexity(f, atoms)
+    mu_A = safe_strong_convexity(f, atoms)
     slope = atoms.dual_norm(g.reshape(atoms.shape))
     return Constant(slope**2 / (2 * mu_A.lower) if mu_A.lower else inf, Kind.UPPER, serves)
 
@@ -194,9 +226,3 @@ def start_point(f: Objective, atoms: AtomSet, x0: object | None) -> Array:
 def _dense(basis: Array) -> Array:
     dense: Array = basis.toarray() if hasattr(basis, "toarray") else basis
     return dense
-
-
-def _finite(constant: str, atoms: AtomSet) -> FiniteAtoms:
-    if not isinstance(atoms, FiniteAtoms):
-        raise InputError(f"{constant}: it is not known for {type(atoms).__name__}")
-    return atoms

@@ -29,7 +29,8 @@ def d_optimal(rows: Array, tolerance: float, max_steps: int = 100_000) -> Array:
     """
     n, r = rows.shape
     if r == 1:
-        return np.eye(n)[int(np.argmax(np.abs(rows[:, 0])))]
+        longest: Array = np.eye(n)[int(np.argmax(np.abs(rows[:, 0])))]
+        return longest
     p = multiplicative(rows, WARM_UP)
     for step in range(max_steps):
         if step % ANEW == 0:
@@ -49,7 +50,8 @@ def d_optimal(rows: Array, tolerance: float, max_steps: int = 100_000) -> Array:
         shrink = ratio / (1 + ratio * w[j])
         inverse = (inverse - shrink * np.outer(image, image)) / (1 - share)
         w = (w - shrink * (b @ image) ** 2) / (1 - share)
-    return p / p.sum()
+    p /= p.sum()
+    return p
 
 
 def _exchange(p: Array, w: Array, r: int) -> tuple[int, bool]:

@@ -6,6 +6,7 @@ import numpy as np
 
 from pursuit.atoms.base import AtomSet, FiniteAtoms
 from pursuit.errors import InputError
+from pursuit.geometry.closed_forms import closed_form
 from pursuit.geometry.constant import Constant, Kind
 from pursuit.geometry.designs import d_optimal
 from pursuit.geometry.span import basis_of, inside
@@ -25,8 +26,11 @@ def leverage(atoms: AtomSet, sampling: object | None = None) -> Array:
 
 def sampling_quality(atoms: AtomSet, sampling: object | None = None) -> Constant:
     """δ̂² = min over d of E⟨d, z⟩² / ‖d‖²_{A*} = 1 / max_j w_j, at most 1/r."""
-    w = second_moment(atoms, sampling).leverage
-    return Constant(1 / float(w.max()), Kind.EXACT, "Theorems 4, 5")
+    serves = "Theorems 4, 5"
+    sampling = as_sampling(atoms, sampling)
+    if not isinstance(atoms, FiniteAtoms) and closed_form(atoms, sampling) is None:
+        return Constant(1 / atoms.max_leverage, Kind.EXACT, serves)
+    return Constant(1 / float(sampling.moments.leverage.max()), Kind.EXACT, serves)
 
 
 def optimal_sampling(atoms: AtomSet, tolerance: float = 1e-5) -> Sampling:
@@ -43,7 +47,5 @@ def optimal_sampling(atoms: AtomSet, tolerance: float = 1e-5) -> Sampling:
     if np.all(w <= (1 + tolerance) * atoms.rank):
         return uniform
     if not isinstance(atoms, FiniteAtoms):
-        raise InputError(
-            f"atoms: optimal_sampling needs a finite set, got {type(atoms).__name__}"
-        )
+        raise InputError(f"atoms: optimal_sampling needs a finite set, got {type(atoms).__name__}")
     return Sampling(atoms, d_optimal(inside(atoms, basis_of(atoms)), tolerance))

@@ -6,19 +6,27 @@ import numpy as np
 
 from pursuit.atoms.base import AtomSet, FiniteAtoms
 from pursuit.errors import InputError
+from pursuit.geometry.closed_forms import closed_form
 from pursuit.geometry.constant import Constant, Kind
 from pursuit.geometry.span import basis_of, inside
+from pursuit.sampling import Sampling
 from pursuit.validation import Array, shaped_array
 
 
 def radius(atoms: AtomSet) -> Constant:
     """max ‖z‖ over A."""
-    return Constant(atoms.radius, Kind.EXACT, "Lemma 2")
+    return Constant(atoms.radius, _radius_kind(atoms), "Lemma 2")
 
 
 def diameter(atoms: AtomSet) -> Constant:
     """max ‖z − z′‖ over A ∪ −A, which is twice the radius."""
-    return Constant(2 * atoms.radius, Kind.EXACT, "the older rates of matching pursuit")
+    return Constant(2 * atoms.radius, _radius_kind(atoms), "the older rates of matching pursuit")
+
+
+def _radius_kind(atoms: AtomSet) -> Kind:
+    """Infinite sets may know no more than an upper bound."""
+    known = isinstance(atoms, FiniteAtoms) or closed_form(atoms, Sampling(atoms)) is not None
+    return Kind.EXACT if known else Kind.UPPER
 
 
 def dual_norm(atoms: AtomSet, d: object) -> Constant:

@@ -17,7 +17,7 @@ from pursuit.validation import Array
 
 ENUMERATED = 60_000
 """The most candidates for a corner that are looked at one by one."""
-PIVOTED = 2_000_000
+PIVOTED = 1_000_000
 """n·r² up to which the local search goes on from corner to corner."""
 STARTS = 12
 """Starts of the local search."""
@@ -42,11 +42,11 @@ class Corners:
 
 @dataclass(frozen=True)
 class Width:
-    """W² = min over ‖u‖ = 1 of max_j ⟨a_j, u⟩², in [lower, upper]; attained at `witness`."""
+    """W² = min over ‖u‖ = 1 of max_j ⟨a_j, u⟩², in [lower, upper]; `witness` gives the upper."""
 
     lower: float
     upper: float
-    witness: Array
+    witness: Array | None
 
 
 def squared_width(rows: Array) -> Width:
@@ -54,7 +54,18 @@ def squared_width(rows: Array) -> Width:
 
     The one function behind mDW (the atoms), μ_A (their images under H^½) and R_A.
     """
-    found = corners(rows)
+    return _longest(corners(rows))
+
+
+def proved_width(rows: Array) -> Width:
+    """The lower end of W² alone, unless listing the corners gives both."""
+    listed = listed_corners(rows)
+    if listed is not None:
+        return _longest(Corners(listed, np.inf))
+    return Width(_spread(rows)[1], np.inf, None)
+
+
+def _longest(found: Corners) -> Width:
     lengths = np.einsum("ij,ij->i", found.points, found.points)
     best = int(np.argmax(lengths))
     upper = 1 / float(lengths[best])
@@ -66,9 +77,14 @@ def corners(rows: Array) -> Corners:
     listed = listed_corners(rows)
     if listed is not None:
         return Corners(listed, np.inf)
-    n, r = rows.shape
-    weights, bound = e_optimal(rows, steps=100 if n * r * r <= PIVOTED else 40)
+    weights, bound = _spread(rows)
     return Corners(searched_corners(rows, weights), bound)
+
+
+def _spread(rows: Array) -> tuple[Array, float]:
+    """Good weights and their bound on W²; fewer steps for large matrices."""
+    n, r = rows.shape
+    return e_optimal(rows, steps=100 if n * r * r <= PIVOTED else 40)
 
 
 # Listing --------------------------------------------------------------------------------
@@ -95,7 +111,8 @@ def listed_corners(rows: Array) -> Array | None:
     points = points[np.einsum("ij,ij->i", points, points) <= 1 + 1e-6]
     peaks = np.abs(points @ active.T).max(axis=1)
     inside = peaks <= 1 + 1e-8
-    return (points[inside] / peaks[inside, None]) @ transform.T
+    listed: Array = (points[inside] / peaks[inside, None]) @ transform.T
+    return listed
 
 
 # Searching ------------------------------------------------------------------------------
@@ -121,7 +138,7 @@ def _climb(rows: Array, start: Array, rng: np.random.Generator) -> Array:
     Each move keeps the active constraints active and goes outward until another one is met.
     """
     r = rows.shape[1]
-    u = start / np.abs(rows @ start).max()
+    u: Array = start / np.abs(rows @ start).max()
     held = np.empty((0, r))
     active = np.zeros(len(rows), dtype=bool)
     for _ in range(r + 1):

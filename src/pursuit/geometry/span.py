@@ -9,6 +9,7 @@ import numpy as np
 
 from pursuit.atoms.base import AtomSet, FiniteAtoms
 from pursuit.objectives.base import Objective, QuadraticObjective
+from pursuit.sampling import Sampling
 from pursuit.validation import Array
 
 LARGEST = 4000
@@ -25,11 +26,14 @@ def basis_of(atoms: AtomSet) -> Array:
     stored = getattr(atoms, "basis", None)
     if stored is not None:
         return np.asarray(stored, dtype=np.float64)
-    if atoms.rank == dimension(atoms) or not isinstance(atoms, FiniteAtoms):
+    if atoms.rank == dimension(atoms):
         return np.eye(dimension(atoms))
+    if not isinstance(atoms, FiniteAtoms):
+        basis: Array = Sampling(atoms).moments.basis.toarray()
+        return basis
     directions = atoms.matrix / atoms.norms[:, None]
-    basis: Array = np.linalg.svd(directions.astype(np.float64), full_matrices=False)[2]
-    return basis[: atoms.rank]
+    axes: Array = np.linalg.svd(directions.astype(np.float64), full_matrices=False)[2]
+    return axes[: atoms.rank]
 
 
 def inside(atoms: FiniteAtoms, basis: Array) -> Array:
@@ -50,7 +54,7 @@ def round_bowl(f: Objective) -> bool:
 
 @dataclass(frozen=True)
 class SpanHessian:
-    """H of a quadratic, restricted to the span of an orthonormal basis (rows)."""
+    """B H Bᵀ for the rows of B: a quadratic's Hessian in the coordinates of a basis of lin(A)."""
 
     f: QuadraticObjective
     basis: Array

@@ -57,8 +57,16 @@ class Objective(ABC):
         """The image of an atom."""
         return self.image(atoms.vector(z))
 
+    def origin(self, atoms: AtomSet) -> Array:
+        """Zero, where a run begins unless told otherwise."""
+        return np.zeros(atoms.shape, np.result_type(self.dtype, atoms.dtype))
+
     def point(self, atoms: AtomSet, x0: Array) -> Point:
         """A point of lin(A) at x0, in the representation that suits f and the set."""
+        return self.ambient_point(atoms, x0)
+
+    def ambient_point(self, atoms: AtomSet, x0: Array) -> Point:
+        """A point that keeps x itself, for rules that look at gradients themselves."""
         from pursuit.points import AmbientPoint
 
         return AmbientPoint(self, atoms, x0)
@@ -66,6 +74,9 @@ class Objective(ABC):
 
 class QuadraticObjective(Objective):
     """f with a constant Hessian H: correlations with the gradient are affine in x."""
+
+    isometric: bool = False
+    """Whether zᵀHz′ is the inner product of the images of z and z′."""
 
     def pull(self, image: Array) -> Array:
         """H d, the image of d being known."""
@@ -76,8 +87,8 @@ class QuadraticObjective(Objective):
         return self.pull(self.image(d))
 
     def point(self, atoms: AtomSet, x0: Array) -> Point:
-        from pursuit.points import AmbientPoint, GramPoint
+        from pursuit.points import GramPoint
 
         if isinstance(atoms, FiniteAtoms) and GramPoint.suits(atoms):
             return GramPoint(self, atoms, x0)
-        return AmbientPoint(self, atoms, x0)
+        return self.ambient_point(atoms, x0)

@@ -109,7 +109,7 @@ class LinearModel(Objective):
             return self.X.indices[part], self.X.data[part]
         return EVERY, self.atom_image(atoms, z)
 
-    def point(self, atoms: AtomSet, x0: Array) -> Point:
+    def ambient_point(self, atoms: AtomSet, x0: Array) -> Point:
         from pursuit.linear_points import LinearPoint
 
         return LinearPoint(self, atoms, x0)

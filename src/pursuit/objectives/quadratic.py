@@ -21,6 +21,7 @@ class SquaredDistance(QuadraticObjective):
 
     L = 1.0
     mu = 1.0
+    isometric = True
 
     def __init__(self, b: object) -> None:
         self.b = real_array("b", b)
@@ -56,6 +57,8 @@ class LeastSquares(QuadraticObjective):
     b
         The m measurements.
     """
+
+    isometric = True
 
     def __init__(self, A: Any, b: object) -> None:
         self.A = linear_map("A", A)

@@ -1,0 +1,197 @@
+"""What a result can prove about itself: f(x) − f* ≤ …, or the constant that is missing.
+
+Three inequalities, the tightest that applies:
+
+- f(x) − f* ≤ ‖∇f(x)‖²_{A*}/(2μ_A), anywhere in lin(A);
+- f(x) − f* ≤ R_A‖∇f(x)‖_{A*}, inside the level set of x0, where R_A is given;
+- for the accelerated methods, E[β_t(f(x_t) − f*)] ≤ ½‖x* − x0‖_P². What stands under E is a
+  supermartingale, so by Markov's inequality (Ville's, at any stopping time) f(x_t) − f* is at
+  most ½‖x* − x0‖_P²/(ηβ_t) with confidence 1 − η.
+
+Nothing is claimed from an estimate. All numbers are up to rounding in the precision of the run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import singledispatch
+from math import inf
+
+from pursuit import geometry
+from pursuit.advances import Advance, Greedy
+from pursuit.directions import Approximate, Random, Steepest
+from pursuit.errors import InputError
+from pursuit.geometry import Constant
+from pursuit.momentum import FixedNu, Momentum
+from pursuit.problem import Problem
+from pursuit.rates import Ground, MissingConstant
+from pursuit.results import Origin, Result
+from pursuit.sampling import as_sampling
+from pursuit.steps import ExactLineSearch, Smooth
+from pursuit.validation import positive
+
+
+@dataclass(frozen=True)
+class Certificate:
+    """f(x) − f* ≤ bound, with the inequality and the constants behind it.
+
+    Attributes
+    ----------
+    bound
+        +inf where a constant is missing.
+    inequality
+        What was used, in letters.
+    constants
+        The numbers in it, by name.
+    confidence
+        1 where it holds surely.
+    missing
+        The constant that would be needed and why it is not known; empty where nothing is missing.
+    """
+
+    bound: float
+    inequality: str = ""
+    constants: Mapping[str, float] = field(default_factory=dict)
+    confidence: float = 1.0
+    missing: str = ""
+
+    def __str__(self) -> str:
+        if self.missing:
+            return f"f(x) − f* is not bounded; what is missing: {self.missing}"
+        used = ", ".join(f"{name} = {_read(value)}" for name, value in self.constants.items())
+        sure = "" if self.confidence == 1 else f" with confidence {self.confidence:.4g}"
+        return f"f(x) − f* ≤ {self.bound:.4g}{sure}, by {self.inequality}; {used}"
+
+
+def _read(value: float) -> str:
+    kind = f" ({value.kind.value})" if isinstance(value, Constant) else ""
+    return f"{float(value):.6g}{kind}"
+
+
+def certify(
+    result: Result,
+    *,
+    confidence: float = 0.95,
+    given: Mapping[str, float] | None = None,
+) -> Certificate:
+    """The best bound on f(x) − f* that can be proved.
+
+    Parameters
+    ----------
+    result
+        Of `pursuit.solve`.
+    confidence
+        Of bounds that hold in expectation.
+    given
+        Constants known from elsewhere, by name: "μ_A", "R_A", "‖x* − x0‖_P", for the atoms that
+        the method ran on.
+    """
+    eta = 1 - positive("confidence", confidence)
+    if eta <= 0:
+        raise InputError(f"confidence: expected a number below 1, got {confidence!r}")
+    if result.origin is None:
+        return Certificate(inf, missing="the problem that the result belongs to")
+    reasons: list[str] = []
+    sure = list(_by_slope(result, result.origin, given, reasons))
+    if sure:
+        return min(sure, key=lambda certificate: certificate.bound)
+    try:
+        return _by_potential(result, result.origin, given, eta)
+    except InputError as error:
+        return Certificate(inf, missing="; ".join([*reasons, str(error)]))
+
+
+def _by_slope(
+    result: Result, origin: Origin, given: Mapping[str, float] | None, reasons: list[str]
+) -> Iterator[Certificate]:
+    """The slope certificates for which the constants are there."""
+    problem = origin.problem
+    ground = Ground(problem.f, problem.atoms, origin.start, given=given)
+    slope = problem.atoms.dual_norm(problem.f.gradient(result.x))
+    letters = "‖∇f(x)‖_{A*}"
+    try:
+        mu_A = ground["μ_A"]
+        if mu_A > 0:
+            bound = slope**2 / (2 * mu_A)
+            text = f"f(x) − f* ≤ {letters}² / (2 μ_A)"
+            yield Certificate(bound, text, {letters: slope, "μ_A": mu_A})
+        else:
+            reasons.append("μ_A: f is not known to be strongly convex on lin(A)")
+    except InputError as error:
+        reasons.append(str(error))
+    if given is not None and "R_A" in given and result.value <= problem.f.value(origin.start):
+        text = f"f(x) − f* ≤ R_A {letters} in the level set of x0"
+        yield Certificate(ground["R_A"] * slope, text, {"R_A": ground["R_A"], letters: slope})
+
+
+def _by_potential(
+    result: Result, origin: Origin, given: Mapping[str, float] | None, eta: float
+) -> Certificate:
+    """From E[β_t(f(x_t) − f*)] ≤ ½‖x* − x0‖_P², for the momentum rules that guarantee it."""
+    rules = origin.method
+    promise = guarantee(rules.momentum, rules.advance, origin.problem)
+    ground = Ground(
+        origin.problem.f, origin.problem.atoms, origin.start, promise.sampling, given=given
+    )
+    letters = "‖x* − x0‖_P"
+    distance, beta = ground[letters], float(result.state.numbers["memory"]["beta"])
+    if beta == 0:
+        raise MissingConstant("β_t", "the run has not made a step")
+    constants = {letters: distance, "β_t": beta, **promise.constants}
+    if promise.surely:
+        text = f"f(x) − f* ≤ ½{letters}² / β_t"
+        return Certificate(distance**2 / (2 * beta), text, constants)
+    text = f"E[β_t (f(x_t) − f*)] ≤ ½{letters}² and Markov's inequality"
+    return Certificate(distance**2 / (2 * beta * eta), text, constants, 1 - eta)
+
+
+# Which momentum rules guarantee E[β_t ε_t] ≤ ½‖x* − x0‖_P² ----------------------------------
+
+
+@dataclass(frozen=True)
+class Guarantee:
+    """The sampling behind ‖·‖_P, the constants used, and whether the bound holds surely."""
+
+    sampling: object | None
+    constants: Mapping[str, float]
+    surely: bool = False
+
+
+@singledispatch
+def guarantee(momentum: Momentum, advance: Advance, problem: Problem) -> Guarantee:
+    """What a momentum rule proves of its own, or an InputError that says why nothing.
+
+    A rule of your own is added with ``@guarantee.register(YourRule)``.
+    """
+    raise MissingConstant("R_A", "the radius of the level set of x0 is not known either")
+
+
+@guarantee.register(FixedNu)
+def _(momentum: FixedNu, advance: Advance, problem: Problem) -> Guarantee:
+    f, atoms = problem.f, problem.atoms
+    if not isinstance(advance, Greedy) or not isinstance(advance.step, (Smooth, ExactLineSearch)):
+        raise MissingConstant("Δ_t", "no theorem covers this step from y_t")
+    if f.L is None:
+        raise MissingConstant("L", f"{type(f).__name__} does not know it")
+    used = [momentum.L, advance.step.L if isinstance(advance.step, Smooth) else None]
+    if any(L is not None and L < f.L for L in used):
+        raise MissingConstant("L", f"the one in use is below the proved {f.L:.6g}")
+    direction, probe = advance.direction, momentum.probe
+    if probe is None and isinstance(direction, Random):
+        return _valid(momentum, f.L, "ν′", geometry.nu_random(atoms, direction.sampling), direction)
+    if isinstance(probe, Random) and isinstance(direction, (Steepest, Approximate)):
+        delta = direction.delta if isinstance(direction, Approximate) else 1.0
+        as_sampling(atoms, probe.sampling)
+        safe = geometry.safe_nu(atoms) / delta**2
+        if momentum.nu is not None and momentum.nu < safe:
+            safe = geometry.nu(atoms, probe.sampling, delta=delta).upper
+        return _valid(momentum, f.L, "ν", safe, probe)
+    raise MissingConstant("ν", "no theorem covers these directions")
+
+
+def _valid(rule: FixedNu, L: float, letter: str, proved: float, drawn: Random) -> Guarantee:
+    nu = proved if rule.nu is None else rule.nu
+    if nu < proved * (1 - 1e-12):
+        raise MissingConstant(letter, f"{nu:.6g} is below the proved {proved:.6g}")
+    return Guarantee(drawn.sampling, {"L": max(L, rule.L or L), letter: nu})

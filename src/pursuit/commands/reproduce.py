@@ -1,0 +1,182 @@
+"""`pursuit reproduce`: the paper's two experiments, with a verdict on each of its claims."""
+
+from __future__ import annotations
+
+import os
+import sys
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from pursuit.errors import InputError
+from pursuit.progress import bar
+from pursuit.validation import count, one_of
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+    from pursuit.experiments.curves import Panel
+    from pursuit.experiments.scene import Pixels
+    from pursuit.experiments.verdicts import Finding
+
+EXPERIMENTS = ("toy", "urban", "all")
+RESOLUTION = 150
+"""Dots per inch of the PNG files."""
+PAGE_WIDTH = 132
+"""Columns of the table of verdicts where the output is not a terminal."""
+
+
+def reproduce(
+    experiment: Annotated[
+        str, typer.Argument(help="toy, urban or all.", metavar="toy|urban|all")
+    ] = "all",
+    out: Annotated[
+        Path, typer.Option(help="The folder for figures, curves and verdicts.", metavar="DIR")
+    ] = Path("reproduction"),
+    data: Annotated[
+        Path | None,
+        typer.Option(
+            help="The Urban pixels (.npz, .mat, .npy, .csv). Looked for in $PURSUIT_DATA if not "
+            "given; a simulated scene takes their place if there are none.",
+            metavar="FILE",
+        ),
+    ] = None,
+    seed: Annotated[int, typer.Option(help="The seed that every random number comes from.")] = 0,
+    seeds: Annotated[int, typer.Option(help="Toy problems of each kind.")] = 20,
+    iterations: Annotated[int, typer.Option(help="Iterations of every run.")] = 5000,
+) -> None:
+    """Run the paper's experiments again and judge its claims.
+
+    Matching pursuit, random pursuit and both accelerated algorithms, with
+    the constants that the paper prints and with valid ones. Writes figures
+    (PNG, SVG), every curve (curves.json) and the verdicts with the numbers
+    behind them (verdicts.md).
+    """
+    one_of("experiment", experiment, EXPERIMENTS)
+    for name, number in (("seed", seed), ("seeds", seeds), ("iterations", iterations)):
+        count(f"--{name}", number, minimum=0 if name == "seed" else 1)
+    scene = None if experiment == "toy" else _scene(data)
+    _check_output(out)
+    panels: dict[str, list[Panel]] = {}
+    if experiment != "urban":
+        panels["toy"] = _toy(seeds, iterations, seed)
+    if scene is not None:
+        panels["urban"] = _urban(scene, iterations, seed)
+    _finish(panels, out, seed)
+
+
+def _toy(seeds: int, iterations: int, seed: int) -> list[Panel]:
+    from pursuit.experiments import toy
+
+    with bar("toy data", seeds * len(toy.KINDS), sys.stderr.isatty()) as shown:
+        return toy.run(seeds, iterations, seed, bar=shown)
+
+
+def _scene(data: Path | None) -> Pixels:
+    from pursuit.experiments.scene import urban
+
+    return urban(data)
+
+
+def _urban(scene: Pixels, iterations: int, seed: int) -> list[Panel]:
+    from pursuit.experiments import urban
+
+    with bar("hyperspectral data", 1, sys.stderr.isatty()) as shown:
+        return [urban.run(scene, iterations, seed, bar=shown)]
+
+
+def _figures(panels: dict[str, list[Panel]]) -> dict[str, Figure]:
+    from pursuit.experiments import toy, urban
+
+    figures = {}
+    if "toy" in panels:
+        unit = [kind.unit for kind in toy.KINDS]
+        for name, wanted in (("toy-unit-atoms", True), ("toy-raw-atoms", False)):
+            some = [
+                panel
+                for panel, is_unit in zip(panels["toy"], unit, strict=True)
+                if is_unit == wanted
+            ]
+            figures[name] = toy.draw(some)
+    if "urban" in panels:
+        figures["urban"] = urban.draw(panels["urban"][0])
+    return figures
+
+
+def _finish(panels: dict[str, list[Panel]], out: Path, seed: int) -> None:
+    from pursuit.experiments.documents import as_json, as_markdown
+    from pursuit.experiments.verdicts import judge
+
+    every = [panel for some in panels.values() for panel in some]
+    findings = judge(every)
+    figures = _figures(panels)
+    texts = {
+        "curves.json": as_json(every, findings, seed),
+        "verdicts.md": as_markdown(every, findings, seed),
+    }
+    written = _write(out, texts, figures)
+    _show(every, findings, written)
+
+
+def _show(panels: list[Panel], findings: list[Finding], written: list[Path]) -> None:
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    from pursuit.experiments.documents import cases, verdicts
+
+    table = Table(title="The claims of the paper's section 4")
+    for name in ("claim", *(panel.name for panel in panels)):
+        table.add_column(Text(name))
+    last = ""
+    for claim, case in cases(findings):
+        if claim != last:
+            table.add_section()
+            table.add_row(Text(claim, style="bold"))
+            last = claim
+        cells = verdicts(panels, findings, claim, case)
+        table.add_row(Text(f"  {case}"), *(Text(cell, style=_colour(cell)) for cell in cells))
+    width = None if sys.stdout.isatty() else PAGE_WIDTH
+    console = Console(highlight=False, markup=False, soft_wrap=True, width=width)
+    console.print(table, soft_wrap=False)
+    console.print("The numbers behind the verdicts, the curves and the figures:")
+    for path in written:
+        console.print(f"  {path}")
+
+
+def _colour(verdict: str) -> str:
+    return "red" if verdict.startswith("does not") else "green"
+
+
+# Files -------------------------------------------------------------------------------------
+
+
+def _check_output(out: Path) -> None:
+    """Find out before the work whether its results can be drawn and written."""
+    from pursuit import plots
+
+    plots.figure(1, 1)
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=out):
+            pass
+    except OSError as error:
+        raise InputError(
+            f"--out: cannot write to the folder {out} ({error.strerror or error})"
+        ) from None
+
+
+def _write(out: Path, texts: dict[str, str], figures: dict[str, Figure]) -> list[Path]:
+    """Write everything beside its place, then move it there: no file is ever half written."""
+    with tempfile.TemporaryDirectory(dir=out, prefix=".unfinished-") as folder:
+        for name, text in texts.items():
+            (Path(folder) / name).write_text(text, encoding="utf-8")
+        for name, figure in figures.items():
+            figure.savefig(Path(folder) / f"{name}.png", dpi=RESOLUTION)
+            figure.savefig(Path(folder) / f"{name}.svg", metadata={"Date": None})
+        names = sorted(path.name for path in Path(folder).iterdir())
+        for name in names:
+            os.replace(Path(folder) / name, out / name)
+    return [out / name for name in names]

@@ -1,0 +1,100 @@
+"""One method on one set of signals: compiled where its rules are arrays, by `solve` otherwise."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from pursuit.atoms import Dictionary
+from pursuit.driver import solve
+from pursuit.encoding.runs import Rules, rules_of, run_batch
+from pursuit.methods import Method
+from pursuit.objectives import SquaredDistance
+from pursuit.problem import Problem
+from pursuit.progress import Silent
+from pursuit.validation import Array
+
+
+@dataclass(frozen=True, eq=False)
+class Course:
+    """How a method fared.
+
+    Attributes
+    ----------
+    values
+        Σ over signals of f(x_t) − f*, at every iteration number; what rounding takes below 0 is 0.
+    products
+        Products with the atoms up to there, for one signal.
+    nu
+        The ν or ν′ in use; nan for a method without.
+    """
+
+    values: Array
+    products: Array
+    nu: float
+
+
+@dataclass(frozen=True, eq=False)
+class Field:
+    """f(x) = ½‖x − b‖² for every row b of `signals`, over the atoms as they are."""
+
+    atoms: Dictionary
+    signals: Array
+
+    @cached_property
+    def problem(self) -> Problem:
+        """One f for all: the methods use its Hessian only."""
+        return Problem(SquaredDistance(np.zeros(self.atoms.shape)), self.atoms)
+
+    @cached_property
+    def gram(self) -> Array:
+        gram: Array = self.atoms.matrix @ self.atoms.matrix.T
+        return gram
+
+    @cached_property
+    def correlations(self) -> Array:
+        """Z∇f(0) of every signal."""
+        correlations: Array = -self.signals @ self.atoms.matrix.T
+        return correlations
+
+    @cached_property
+    def optimum(self) -> Array:
+        """The shortest coefficients of the projection of every signal onto lin(A)."""
+        best: Array = np.linalg.lstsq(self.atoms.matrix.T, self.signals.T, rcond=None)[0]
+        return best.T
+
+    @cached_property
+    def floor(self) -> float:
+        """Σ over signals of f*."""
+        rest = self.signals - self.optimum @ self.atoms.matrix
+        return 0.5 * float(np.vdot(rest, rest))
+
+    def course(
+        self, method: Method, grid: Array, seed: int, bar: Silent | None = None
+    ) -> Course | None:
+        """Run a method; None where it has no compiled form and there are too many signals."""
+        rules = rules_of(method, self.problem)
+        if rules is not None:
+            return self._compiled(rules, grid, seed, bar)
+        if len(self.signals) > 1:
+            return None
+        return self._solved(method, grid, seed)
+
+    def _compiled(self, rules: Rules, grid: Array, seed: int, bar: Silent | None) -> Course:
+        runs = run_batch(
+            rules, self.gram, self.correlations, grid, optimum=self.optimum, seed=seed, bar=bar
+        )
+        L = self.problem.f.L or 1.0
+        nu = np.nan if rules.stiffness is None else rules.stiffness / L
+        return Course(np.maximum(runs.values, 0), rules.products * grid, nu)
+
+    def _solved(self, method: Method, grid: Array, seed: int) -> Course:
+        f = SquaredDistance(self.signals[0])
+        options = {"tol": 0.0, "every": 1, "progress": False, "unit_atoms": False}
+        result = solve(f, self.atoms, method, max_iter=int(grid[-1]), seed=seed, **options)  # type: ignore[arg-type]
+        # A run that ended early stays where it ended.
+        seen = np.minimum(grid, result.trace.iteration[-1])
+        values = np.maximum(result.trace.value[seen] - self.floor, 0)
+        return Course(values, result.trace.products[seen], np.nan)

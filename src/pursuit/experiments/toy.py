@@ -1,0 +1,124 @@
+"""The toy experiment: a random signal in 100 dimensions and 200 random atoms.
+
+The paper does not say how the atoms are drawn or scaled: Gaussian atoms and atoms with entries
+uniform in [0, 1], each divided by their norms and as drawn.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from pursuit.atoms import Dictionary
+from pursuit.encoding.blocks import single_threaded_blas
+from pursuit.experiments.contest import Course, Field
+from pursuit.experiments.curves import CONTESTANTS, Curve, Panel, grid_up_to
+from pursuit.progress import Silent
+from pursuit.validation import Array, count
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+SEEDS = 20
+ITERATIONS = 5000
+
+
+class Kind(NamedTuple):
+    """How atoms are drawn and scaled."""
+
+    name: str
+    uniform: bool
+    unit: bool
+
+
+KINDS = (
+    Kind("Gaussian, unit", uniform=False, unit=True),
+    Kind("uniform, unit", uniform=True, unit=True),
+    Kind("Gaussian, raw", uniform=False, unit=False),
+    Kind("uniform, raw", uniform=True, unit=False),
+)
+
+
+def run(
+    seeds: int = SEEDS,
+    iterations: int = ITERATIONS,
+    seed: int = 0,
+    *,
+    atoms: int = 200,
+    dimension: int = 100,
+    bar: Silent | None = None,
+) -> list[Panel]:
+    """Run every contestant on `seeds` problems of each kind.
+
+    Parameters
+    ----------
+    seeds, iterations, seed
+        Problems of each kind, iterations of each run, and the seed that all draws come from.
+    atoms, dimension
+        The size of a problem; the paper's by default.
+    bar
+        Told how many of ``seeds * len(KINDS)`` problems are done.
+    """
+    count("seeds", seeds, minimum=1)
+    grid = grid_up_to(count("iterations", iterations, minimum=1))
+    panels = []
+    with single_threaded_blas:
+        for k, kind in enumerate(KINDS):
+            rows = []
+            for number in range(seeds):
+                problem = np.random.SeedSequence((count("seed", seed), number))
+                rows.append(_courses(_field(kind, problem, atoms, dimension), grid, problem))
+                if bar is not None:
+                    bar.update(k * seeds + number + 1, kind.name)
+            panels.append(_panel(kind, grid, min(atoms, dimension), rows))
+    return panels
+
+
+def draw(panels: list[Panel]) -> Figure:
+    """One row of pictures for each panel: loss against iterations and against products."""
+    from pursuit.experiments.pictures import draw_panels
+
+    runs = panels[0].runs
+    return draw_panels(panels, f"Toy data: the median of {runs} problems, and 10 to 90 % of them")
+
+
+def _field(kind: Kind, problem: np.random.SeedSequence, n: int, d: int) -> Field:
+    rng = np.random.default_rng(problem)
+    signal = rng.standard_normal((1, d))
+    rows = rng.random((n, d)) if kind.uniform else rng.standard_normal((n, d))
+    atoms = Dictionary(rows)
+    if kind.unit:
+        atoms = Dictionary(rows / atoms.norms[:, None])
+    return Field(atoms, signal)
+
+
+def _courses(field: Field, grid: Array, problem: np.random.SeedSequence) -> dict[str, Course]:
+    seed = int(problem.generate_state(1)[0])
+    courses = {
+        key: field.course(contestant.make(field.atoms.rank), grid, seed)
+        for key, contestant in CONTESTANTS.items()
+    }
+    return {key: course for key, course in courses.items() if course is not None}
+
+
+def _panel(kind: Kind, grid: Array, dimension: int, rows: list[dict[str, Course]]) -> Panel:
+    curves = {
+        key: Curve(
+            np.array([row[key].values for row in rows]),
+            np.median([row[key].products for row in rows], axis=0),
+            np.array([row[key].nu for row in rows]),
+        )
+        for key in rows[0]
+    }
+    scale = "divided by their norms" if kind.unit else "as drawn"
+    law = "Uniform" if kind.uniform else "Gaussian"
+    return Panel(
+        name=f"toy: {kind.name}",
+        title=f"{law} atoms, {scale}",
+        loss="½‖x − b‖²",
+        dimension=dimension,
+        grid=grid,
+        curves=curves,
+        facts={"loss at zero": float(np.median(curves["mp"].losses[:, 0]))},
+    )

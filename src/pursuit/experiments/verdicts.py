@@ -1,0 +1,254 @@
+"""What becomes of each claim of the paper's section 4, read off the curves.
+
+Losses are compared at every recorded iteration, medians over the runs. A method is *faster from
+t on* when its loss is the smaller one at t and at every later record. A run *diverges* when its
+loss rises above its first value by more than it ever fell; it is then faster than nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from pursuit.experiments.curves import CONTESTANTS, HUGE, PARAMETER_FREE, Curve, Panel
+from pursuit.validation import Array
+
+HOLDS, FAILS = "holds", "does not hold"
+RESOLUTION = 1e-12
+"""Losses below this share of the first one are rounding, and equal."""
+TIE = 1e-9
+"""Relative differences up to this are rounding as well."""
+LEVELS = 10.0 ** -np.arange(1, 10)
+"""Accuracies, relative to the first loss, at which iterations are counted."""
+
+
+@dataclass(frozen=True)
+class Finding:
+    """A claim in one case on one panel: the verdict, and the numbers behind it in a sentence."""
+
+    claim: str
+    case: str
+    panel: str
+    verdict: str
+    evidence: str
+
+
+Judgement = tuple[str, str]
+"""A verdict and its evidence."""
+
+
+@dataclass(frozen=True)
+class Divergence:
+    """A loss that ran away: its lowest value, when that was, and when it passed its first value."""
+
+    lowest: float
+    lowest_at: int
+    above_start_at: int
+
+
+@dataclass(frozen=True)
+class Stretch:
+    """The longest time, on a logarithmic clock, for which one curve is below another."""
+
+    begin: int
+    end: int
+    to_the_end: bool
+
+
+def judge(panels: list[Panel]) -> list[Finding]:
+    """Every claim on every panel."""
+    findings = [finding for panel in panels for finding in _judge_panel(panel)]
+    return findings + list(_leads(panels))
+
+
+def divergence(grid: Array, losses: Array) -> Divergence | None:
+    """Whether a curve runs away, and where."""
+    first = losses[0]
+    best = np.minimum.accumulate(losses)
+    if not (losses - first > first - best + TIE * first).any():
+        return None
+    lowest, above = int(np.argmin(losses)), int(np.argmax(losses > first * (1 + TIE)))
+    return Divergence(float(losses[lowest]), int(grid[lowest]), int(grid[above]))
+
+
+def ahead(grid: Array, fast: Array, slow: Array) -> Stretch | None:
+    """When `fast` is below `slow`, to the end if it is below there; None if it never is."""
+    floor = RESOLUTION * slow[0]
+    fast, slow = np.maximum(fast, floor), np.maximum(slow, floor)
+    behind = np.flatnonzero(fast > slow * (1 + TIE))
+    # Records between two at which it is behind; a difference of 1 is an empty stretch.
+    edges = np.concatenate([[0], behind, [len(grid)]])
+    lengths = np.diff(edges) - 1
+    k = len(lengths) - 1 if lengths[-1] > 0 else int(np.argmax(lengths))
+    if lengths[k] <= 0 or not (fast < slow * (1 - TIE)).any():
+        return None
+    begin, end = edges[k] + 1, edges[k + 1] - 1
+    return Stretch(int(grid[begin]), int(grid[end]), bool(end == len(grid) - 1))
+
+
+# One panel -------------------------------------------------------------------------------
+
+ACCELERATED = "accelerated faster than plain"
+STEEPEST = "steepest faster than random"
+KICKS_IN = "acceleration kicks in only after some iterations"
+USABLE = "ν = 1 and ν′ = dim usable"
+LEAD = "steepest's lead larger in high dimension"
+
+RACES = (
+    (ACCELERATED, "Alg. 4 and MP, ν = 1 as printed", "alg4-printed", "mp"),
+    (ACCELERATED, "Alg. 4 and MP, safe ν", "alg4-safe", "mp"),
+    (ACCELERATED, "Alg. 3 and random pursuit, ν′ = dim as printed", "alg3-printed", "rp"),
+    (ACCELERATED, "Alg. 3 and random pursuit, exact ν′", "alg3-exact", "rp"),
+    (ACCELERATED, "parameter-free and MP", PARAMETER_FREE, "mp"),
+    (STEEPEST, "MP and random pursuit", "mp", "rp"),
+    (STEEPEST, "Alg. 4 and Alg. 3, as printed", "alg4-printed", "alg3-printed"),
+    (STEEPEST, "Alg. 4 and Alg. 3, safe ν and exact ν′", "alg4-safe", "alg3-exact"),
+)
+KICKS = (
+    ("Alg. 4 and MP, safe ν", "alg4-safe", "mp"),
+    ("Alg. 3 and random pursuit, exact ν′", "alg3-exact", "rp"),
+)
+
+
+def _judge_panel(panel: Panel) -> Iterator[Finding]:
+    for claim, case, fast, slow in RACES:
+        if fast in panel.curves:
+            yield Finding(claim, case, panel.name, *_race(panel, fast, slow))
+    for case, fast, slow in KICKS:
+        yield Finding(KICKS_IN, case, panel.name, *_kick(panel, fast, slow))
+    for case, pair in (
+        ("Alg. 4, ν = 1", ("alg4-printed", "alg4-safe", "safe ν")),
+        ("Alg. 3, ν′ = dim", ("alg3-printed", "alg3-exact", "exact ν′")),
+    ):
+        yield Finding(USABLE, case, panel.name, *_usable(panel, *pair))
+
+
+def _race(panel: Panel, fast: str, slow: str) -> Judgement:
+    quick = panel.curves[fast].median
+    evidence = _ends(panel, fast, slow)
+    runaway = divergence(panel.grid, quick)
+    if runaway is not None:
+        return f"{FAILS}: diverges", f"{_describe(panel, fast, runaway)}; {evidence}"
+    stretch = ahead(panel.grid, quick, panel.curves[slow].median)
+    if stretch is None:
+        return FAILS, evidence
+    if not stretch.to_the_end:
+        return f"{FAILS}: ahead only for t = {stretch.begin} … {stretch.end}", evidence
+    return HOLDS if stretch.begin == 1 else f"holds from t = {stretch.begin} on", evidence
+
+
+def _kick(panel: Panel, fast: str, slow: str) -> Judgement:
+    stretch = ahead(panel.grid, panel.curves[fast].median, panel.curves[slow].median)
+    evidence = _ends(panel, fast, slow)
+    if stretch is None:
+        return f"{FAILS}: never ahead", evidence
+    if stretch.begin == 1:
+        return f"{FAILS}: ahead at once", evidence
+    until = "" if stretch.to_the_end else f", until t = {stretch.end}"
+    return f"{HOLDS}: at t = {stretch.begin}{until}", evidence
+
+
+def _usable(panel: Panel, printed: str, valid: str, name: str) -> Judgement:
+    curve = panel.curves[printed]
+    theory = f"{name} is {interval(panel.curves[valid].nu)}, printed {interval(curve.nu)}"
+    runaway = divergence(panel.grid, curve.median)
+    if runaway is not None:
+        return f"{FAILS}: diverges", f"{_describe(panel, printed, runaway)}; {theory}"
+    fallen = f"falls from {curve.median[0]:.4g} to {curve.median[-1]:.3g}"
+    short = curve.nu.min() < panel.curves[valid].nu.max() * (1 - TIE)
+    covered = "the theorem does not cover the printed value" if short else "the theorem covers it"
+    return HOLDS, f"{fallen}; {theory}: {covered}"
+
+
+def _ends(panel: Panel, fast: str, slow: str) -> str:
+    """Both losses half way (in orders of magnitude) and at the end."""
+    middle = int(np.searchsorted(panel.grid, np.sqrt(panel.grid[-1])))
+    return "; ".join(
+        f"t = {panel.grid[k]}: {_number(panel.curves[fast].median[k])} against "
+        f"{_number(panel.curves[slow].median[k])}"
+        for k in (middle, len(panel.grid) - 1)
+    )
+
+
+def _describe(panel: Panel, key: str, runaway: Divergence) -> str:
+    curve = panel.curves[key]
+    text = (
+        f"{_label(key)} falls to {_number(runaway.lowest)} at t = {runaway.lowest_at}, then rises: "
+        f"above its first value from t = {runaway.above_start_at}, "
+        f"{_number(curve.median[-1])} at t = {panel.grid[-1]}"
+    )
+    if panel.runs > 1:
+        gone = sum(divergence(panel.grid, row) is not None for row in curve.losses)
+        text += f", in {gone} of {panel.runs} problems"
+    return text
+
+
+# Two panels ------------------------------------------------------------------------------
+
+PAIRS = (
+    ("MP over random pursuit", "mp", "rp"),
+    ("Alg. 4 over Alg. 3, safe ν and exact ν′", "alg4-safe", "alg3-exact"),
+)
+
+
+def _leads(panels: list[Panel]) -> Iterator[Finding]:
+    """Compare every other panel with the one of the lowest dimension."""
+    low = min(panels, key=lambda panel: panel.dimension)
+    for case, steepest, drawn in PAIRS:
+        for panel in panels:
+            if panel.dimension > low.dimension:
+                judged = _lead(panel, low, steepest, drawn)
+                yield Finding(LEAD, case, panel.name, *judged)
+
+
+def _lead(high: Panel, low: Panel, steepest: str, drawn: str) -> Judgement:
+    leads, others = lead(high, steepest, drawn), lead(low, steepest, drawn)
+    both = [level for level in leads if level in others]
+    if not both:
+        return "not judged", "no accuracy was reached by all four runs"
+    text = ", ".join(f"{leads[k]:.3g} against {others[k]:.3g} at {k:g}" for k in both)
+    evidence = (
+        f"iterations of random over steepest in {high.dimension} and in {low.dimension} "
+        f"dimensions, by accuracy relative to the start: {text}"
+    )
+    behind = [k for k, level in enumerate(both) if leads[level] <= others[level]]
+    if not behind:
+        return HOLDS, evidence
+    if behind[-1] == len(both) - 1:
+        return FAILS, evidence
+    return f"holds from accuracy {both[behind[-1] + 1]:g} on", evidence
+
+
+def lead(panel: Panel, steepest: str, drawn: str) -> dict[float, float]:
+    """How many times the iterations of `steepest` does `drawn` need, for each accuracy."""
+    fast, slow = (_reached(panel.grid, panel.curves[key]) for key in (steepest, drawn))
+    return {level: slow[level] / fast[level] for level in fast if level in slow}
+
+
+def _reached(grid: Array, curve: Curve) -> dict[float, int]:
+    """The first recorded iteration at which the median is at each accuracy."""
+    share = curve.median / curve.median[0]
+    return {
+        float(level): int(grid[np.argmax(share <= level)])
+        for level in LEVELS
+        if (share <= level).any()
+    }
+
+
+# Words -----------------------------------------------------------------------------------
+
+
+def _label(key: str) -> str:
+    return CONTESTANTS[key].label
+
+
+def _number(loss: float) -> str:
+    return "overflow" if loss >= HUGE else f"{loss:.3g}"
+
+
+def interval(values: Array) -> str:
+    """The smallest and the largest of the runs' constants."""
+    low, high = f"{values.min():.5g}", f"{values.max():.5g}"
+    return low if low == high else f"{low} … {high}"

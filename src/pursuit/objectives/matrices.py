@@ -1,0 +1,244 @@
+"""Objectives over matrices that are kept as factors: a distance, known entries."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from pursuit.atoms.base import AtomSet
+from pursuit.errors import InputError
+from pursuit.objectives.base import QuadraticObjective
+from pursuit.objectives.quadratic import half_square
+from pursuit.singular import DENSE
+from pursuit.validation import Array, real_array
+
+if TYPE_CHECKING:
+    from pursuit.factored import Factors
+    from pursuit.points import Point
+
+
+class SparsePlusLowRank:
+    """B = sparse + left · rightᵀ, with products that touch only its parts.
+
+    Parameters
+    ----------
+    sparse
+        A SciPy sparse array, shape (m, n).
+    left, right
+        Arrays of shape (m, k) and (n, k).
+    """
+
+    def __init__(self, sparse: Any, left: object, right: object) -> None:
+        self.sparse = _sparse("sparse", sparse)
+        self.left = real_array("left", left, ndim=2)
+        self.right = real_array("right", right, ndim=2)
+        expected = (self.left.shape[0], self.right.shape[0])
+        if self.sparse.shape != expected or self.left.shape[1] != self.right.shape[1]:
+            raise InputError(
+                "left, right: expected shapes (m, k) and (n, k) for a sparse part of shape (m, n), "
+                f"got {self.left.shape}, {self.right.shape} and {self.sparse.shape}"
+            )
+        self.shape = self.sparse.shape
+        self.dtype = np.result_type(self.sparse.dtype, self.left.dtype, self.right.dtype)
+
+    def __matmul__(self, other: Array) -> Array:
+        product: Array = self.sparse @ other + self.left @ (self.right.T @ other)
+        return product
+
+    @property
+    def T(self) -> SparsePlusLowRank:
+        other = object.__new__(SparsePlusLowRank)
+        other.sparse, other.left, other.right = self.sparse.T, self.right, self.left
+        other.shape, other.dtype = self.shape[::-1], self.dtype
+        return other
+
+    def norm2(self) -> float:
+        """‖B‖² = ‖S‖² + 2⟨S, LRᵀ⟩ + ‖LRᵀ‖²."""
+        crossed = float(np.vdot(self.sparse @ self.right, self.left))
+        low = float(np.vdot(self.left.T @ self.left, self.right.T @ self.right))
+        return 2 * half_square(self.sparse.data) + 2 * crossed + low
+
+    def toarray(self) -> Array:
+        """The matrix as an array."""
+        dense: Array = self.sparse.toarray() + self.left @ self.right.T
+        return dense
+
+
+class MatrixObjective(QuadraticObjective):
+    """A quadratic of a matrix X that, over rank-one atoms, is kept as factors."""
+
+    shape: tuple[int, int]
+
+    @property
+    @abstractmethod
+    def signal_norm(self) -> float:
+        """‖B‖ over what is known of it, what `rtol` is relative to."""
+
+    def origin(self, atoms: AtomSet) -> Any:
+        from pursuit.factored import Factors
+
+        return Factors.zero(self.shape, self.dtype)
+
+    def point(self, atoms: AtomSet, x0: Any) -> Point:
+        from pursuit.atoms.rank_one import RankOne
+        from pursuit.factored import Factors
+
+        if not isinstance(atoms, RankOne):
+            raise InputError(
+                f"atoms: {type(self).__name__} keeps X as factors and needs RankOne atoms, got "
+                f"{type(atoms).__name__}; SquaredDistance serves other sets"
+            )
+        return self._point(atoms, x0 if isinstance(x0, Factors) else Factors.of(x0))
+
+    def ambient_point(self, atoms: AtomSet, x0: Any) -> Point:
+        return self.point(atoms, x0)
+
+    @abstractmethod
+    def _point(self, atoms: Any, x0: Factors) -> Point: ...
+
+
+class MatrixDistance(MatrixObjective):
+    """f(X) = ½‖X − B‖². Matching pursuit over `RankOne` atoms gives the truncated SVDs of B.
+
+    Parameters
+    ----------
+    B
+        An array, a SciPy sparse array or a `SparsePlusLowRank`, shape (m, n).
+    """
+
+    L = 1.0
+    mu = 1.0
+
+    def __init__(self, B: Any) -> None:
+        self.B = B if isinstance(B, SparsePlusLowRank) else _matrix("B", B)
+        self.shape = (int(self.B.shape[0]), int(self.B.shape[1]))
+        self.dtype = np.dtype(self.B.dtype)
+
+    def __repr__(self) -> str:
+        return f"MatrixDistance(B of shape {self.shape})"
+
+    @cached_property
+    def signal_norm(self) -> float:
+        """‖B‖, what `rtol` is relative to."""
+        if isinstance(self.B, SparsePlusLowRank):
+            return float(np.sqrt(self.B.norm2()))
+        entries = self.B if isinstance(self.B, np.ndarray) else self.B.data
+        return float(np.sqrt(2 * half_square(entries)))
+
+    def residual(self, x: Factors) -> Any:
+        """∇f(X) = X − B as something to multiply with; dense only where B is, and small."""
+        if isinstance(self.B, np.ndarray) and min(self.shape) <= DENSE:
+            return x.toarray() - self.B
+        return Residual(x, self.B)
+
+    def value(self, x: Any) -> float:
+        if isinstance(x, np.ndarray):
+            return half_square(x - self._dense)
+        # ½‖X‖² − ⟨X, B⟩ + ½‖B‖², no entry of X being formed.
+        crossed = float(np.vdot(x.left * x.weights, self.B @ x.right))
+        return max(0.5 * float(x.norm2()) - crossed + 0.5 * self.signal_norm**2, 0.0)
+
+    def gradient(self, x: Array) -> Array:
+        return x - self._dense
+
+    def curvature(self, z: Array, image: Array) -> float:
+        return float(np.vdot(z, z))
+
+    @property
+    def _dense(self) -> Array:
+        dense: Array = self.B if isinstance(self.B, np.ndarray) else self.B.toarray()
+        return dense
+
+    def _point(self, atoms: Any, x0: Factors) -> Point:
+        from pursuit.factored import DistancePoint
+
+        return DistancePoint(self, atoms, x0)
+
+
+class Residual:
+    """X − B, X kept as factors: products touch the factors and B."""
+
+    def __init__(self, x: Factors, B: Any) -> None:
+        self.x, self.B, self.shape, self.dtype = x, B, x.shape, x.dtype
+
+    def __matmul__(self, other: Array) -> Array:
+        product: Array = self.x @ other - self.B @ other
+        return product
+
+    @property
+    def T(self) -> Residual:
+        return Residual(self.x.T, self.B.T)
+
+
+class MatrixEntries(MatrixObjective):
+    """f(X) = ½ Σ (X_ij − B_ij)² over the stored entries of a sparse B: matrix completion.
+
+    Parameters
+    ----------
+    B
+        A SciPy sparse array whose stored entries, zeros included, are the known ones.
+    """
+
+    L = 1.0
+
+    def __init__(self, B: Any) -> None:
+        known = _sparse("B", B).tocoo()
+        self.rows, self.columns = known.coords
+        self.entries = real_array("B", known.data)
+        self.shape = (int(known.shape[0]), int(known.shape[1]))
+        self.dtype = np.dtype(self.entries.dtype)
+
+    def __repr__(self) -> str:
+        return f"MatrixEntries({len(self.entries)} known entries of shape {self.shape})"
+
+    @cached_property
+    def signal_norm(self) -> float:
+        """The norm of the known entries, what `rtol` is relative to."""
+        return float(np.linalg.norm(self.entries))
+
+    def sparse(self, entries: Array) -> Any:
+        """A sparse array with these numbers at the known places."""
+        from scipy.sparse import csr_array
+
+        return csr_array((entries, (self.rows, self.columns)), shape=self.shape)
+
+    def value(self, x: Any) -> float:
+        dense = isinstance(x, np.ndarray)
+        at = x[self.rows, self.columns] if dense else x.entries(self.rows, self.columns)
+        return half_square(at - self.entries)
+
+    def gradient(self, x: Array) -> Array:
+        gradient = np.zeros_like(x)
+        gradient[self.rows, self.columns] = x[self.rows, self.columns] - self.entries
+        return gradient
+
+    def pull(self, image: Array) -> Array:
+        kept = np.zeros_like(image)
+        kept[self.rows, self.columns] = image[self.rows, self.columns]
+        return kept
+
+    def curvature(self, z: Array, image: Array) -> float:
+        return 2 * half_square(z[self.rows, self.columns])
+
+    def _point(self, atoms: Any, x0: Factors) -> Point:
+        from pursuit.factored import EntriesPoint
+
+        return EntriesPoint(self, atoms, x0)
+
+
+def _sparse(name: str, value: Any) -> Any:
+    from scipy.sparse import csr_array, issparse
+
+    if not issparse(value):
+        raise InputError(f"{name}: expected a SciPy sparse array, got {type(value).__name__}")
+    matrix = csr_array(value, copy=True)
+    matrix.sum_duplicates()
+    matrix.data = real_array(name, matrix.data)
+    return matrix
+
+
+def _matrix(name: str, value: Any) -> Any:
+    return _sparse(name, value) if hasattr(value, "tocsr") else real_array(name, value, ndim=2)

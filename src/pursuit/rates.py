@@ -1,0 +1,355 @@
+"""The theorems of the paper as functions t ↦ a bound on f(x_t) − f*.
+
+Each is built from a problem in one call, and carries its name, the inequality and the constants
+that it used. A constant that is not known, or is no more than an estimate, is an error that names
+it; one that you know from elsewhere is passed in `given`, e.g. ``given={"R_A": 3.0}``.
+
+>>> import numpy as np
+>>> from pursuit import Coordinates, Quadratic, rates
+>>> bound = rates.theorem_5(Quadratic(np.diag([1.0, 2.0]), np.ones(2)), Coordinates(2))
+>>> bound.inequality
+'f(x_t) − f* ≤ (1 − δ² μ_A/L_A)^t ε_0'
+>>> float(bound(0)), round(float(bound(10)), 6)
+(0.75, 0.013007)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from math import isfinite
+from typing import Any
+
+import numpy as np
+
+from pursuit import geometry
+from pursuit.atoms.base import AtomSet
+from pursuit.errors import InputError
+from pursuit.geometry import Constant, Kind
+from pursuit.objectives.base import Objective
+from pursuit.validation import Array, non_negative
+
+SURELY = "surely"
+EXPECTED = "in expectation"
+
+
+class MissingConstant(InputError):
+    """A theorem needs a constant that is not known.
+
+    Attributes
+    ----------
+    constant
+        Its name.
+    """
+
+    def __init__(self, constant: str, reason: str) -> None:
+        super().__init__(f"{constant}: {reason}")
+        self.constant = constant
+
+
+@dataclass(frozen=True)
+class Rate:
+    """t ↦ a bound on f(x_t) − f*.
+
+    Attributes
+    ----------
+    name
+        The theorem.
+    inequality
+        What it says.
+    constants
+        What was put in, by name.
+    holds
+        "surely" or "in expectation".
+    first
+        The first t at which it says something.
+    """
+
+    name: str
+    inequality: str
+    constants: Mapping[str, float]
+    bound: Callable[[Array], Array] = field(repr=False)
+    holds: str = SURELY
+    first: int = 0
+
+    def __call__(self, t: Any) -> Any:
+        """The bound at an iteration or an array of them; +inf before `first`."""
+        t = np.asarray(t, dtype=np.float64)
+        early = t < self.first
+        return np.where(early, np.inf, self.bound(np.where(early, self.first, t)))[()]
+
+    def __str__(self) -> str:
+        used = ", ".join(f"{name} = {float(value):.6g}" for name, value in self.constants.items())
+        return f"{self.name}: {self.inequality} {self.holds}, with {used}"
+
+
+# The constants of one problem -------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Ground:
+    """The constants of f over lin(A) from x0, computed when they are asked for by name."""
+
+    f: Objective
+    atoms: AtomSet
+    x0: object | None = None
+    sampling: object | None = None
+    delta: float = 1.0
+    given: Mapping[str, float] | None = None
+
+    def __getitem__(self, name: str) -> Constant:
+        if self.given is not None and name in self.given:
+            return Constant(non_negative(name, float(self.given[name])), Kind.EXACT, "given")
+        constant = _COMPUTED[name](self)
+        if constant.kind is Kind.ESTIMATE:
+            raise MissingConstant(name, "it is known as an estimate only")
+        if not isfinite(constant):
+            raise MissingConstant(name, _WHY.get(name, "it is not finite for this problem"))
+        return constant
+
+
+def _known_L(ground: Ground) -> Constant:
+    if ground.f.L is None:
+        raise MissingConstant("L", f"{type(ground.f).__name__} does not know it")
+    return Constant(ground.f.L, Kind.UPPER, "Theorems 8, 9, Lemma 2")
+
+
+_COMPUTED: dict[str, Callable[[Ground], Constant]] = {
+    "L": _known_L,
+    "μ": lambda g: geometry.euclidean_convexity(g.f, g.atoms),
+    "L_A": lambda g: geometry.smoothness(g.f, g.atoms),
+    "μ_A": lambda g: geometry.safe_strong_convexity(g.f, g.atoms),
+    "R_A": lambda g: geometry.level_radius(g.f, g.atoms, g.x0),
+    "ε_0": lambda g: geometry.gap(g.f, g.atoms, g.x0),
+    "δ̂²": lambda g: geometry.sampling_quality(g.atoms, g.sampling),
+    "mDW": lambda g: geometry.directional_width(g.atoms),
+    "radius": lambda g: geometry.radius(g.atoms),
+    "ν": lambda g: geometry.nu(g.atoms, g.sampling, delta=g.delta),
+    "ν′": lambda g: geometry.nu_random(g.atoms, g.sampling),
+    "‖x* − x0‖_P": lambda g: geometry.distance(g.f, g.atoms, g.x0, g.sampling),
+    "r": lambda g: Constant(g.atoms.rank, Kind.EXACT, "the dimension of lin(A)"),
+}
+_FLAT = "f is not known to be strongly convex on lin(A) (μ_A = 0)"
+_WHY = {
+    "R_A": f"the level set of x0 has no known radius in the atomic norm: {_FLAT}",
+    "ε_0": f"f(x0) − f* has no known bound: {_FLAT}, or f has no minimum",
+    "‖x* − x0‖_P": f"the distance to an optimum has no known bound: {_FLAT}, or f has no minimum",
+}
+
+
+# The theorems -----------------------------------------------------------------------------
+
+
+def theorem_3(
+    f: Objective,
+    atoms: AtomSet,
+    x0: object | None = None,
+    *,
+    delta: float = 1.0,
+    algorithm: int = 2,
+    given: Mapping[str, float] | None = None,
+) -> Rate:
+    """Theorem 3 as printed: 2 L_A R_A² / (δ²(t + 1)) for Algorithm 2 with a δ-approximate oracle.
+
+    `algorithm=1` has L·radius² for L_A.
+    """
+    product, constants, text = _level(Ground(f, atoms, x0, None, delta, given), algorithm)
+    return Rate(
+        "Theorem 3",
+        f"f(x_t) − f* ≤ 2 {text} R_A² / (δ² (t + 1))",
+        {**constants, "δ": delta},
+        lambda t: product / (delta**2 * (t + 1)),
+        first=1,
+    )
+
+
+def theorem_3_sharper(
+    f: Objective,
+    atoms: AtomSet,
+    x0: object | None = None,
+    *,
+    delta: float = 1.0,
+    algorithm: int = 2,
+    given: Mapping[str, float] | None = None,
+) -> Rate:
+    """2 L_A R_A² / (δ²t + 4): what the proof of Theorem 3 gives, since ε_0 ≤ ½L_A R_A²."""
+    product, constants, text = _level(Ground(f, atoms, x0, None, delta, given), algorithm)
+    return Rate(
+        "Theorem 3, sharper",
+        f"f(x_t) − f* ≤ 2 {text} R_A² / (δ² t + 4)",
+        {**constants, "δ": delta},
+        lambda t: product / (delta**2 * t + 4),
+    )
+
+
+def theorem_4(
+    f: Objective,
+    atoms: AtomSet,
+    x0: object | None = None,
+    *,
+    sampling: object | None = None,
+    algorithm: int = 2,
+    given: Mapping[str, float] | None = None,
+) -> Rate:
+    """Theorem 4: 2 L_A R_A² / (δ̂²(t + 1)) in expectation, for random pursuit."""
+    ground = Ground(f, atoms, x0, sampling, given=given)
+    product, constants, text = _level(ground, algorithm)
+    quality = ground["δ̂²"]
+    return Rate(
+        "Theorem 4",
+        f"E f(x_t) − f* ≤ 2 {text} R_A² / (δ̂² (t + 1))",
+        {**constants, "δ̂²": quality},
+        lambda t: product / (quality * (t + 1)),
+        EXPECTED,
+        first=1,
+    )
+
+
+def theorem_5(
+    f: Objective,
+    atoms: AtomSet,
+    x0: object | None = None,
+    *,
+    delta: float = 1.0,
+    given: Mapping[str, float] | None = None,
+) -> Rate:
+    """Theorem 5: (1 − δ² μ_A/L_A)^t ε_0 for Algorithm 2."""
+    ground = Ground(f, atoms, x0, None, delta, given)
+    mu_A, L_A, gap = ground["μ_A"], ground["L_A"], ground["ε_0"]
+    return Rate(
+        "Theorem 5",
+        "f(x_t) − f* ≤ (1 − δ² μ_A/L_A)^t ε_0",
+        {"μ_A": mu_A, "L_A": L_A, "ε_0": gap, "δ": delta},
+        lambda t: gap * _factor(delta**2 * mu_A / L_A) ** t,
+    )
+
+
+def theorem_5_random(
+    f: Objective,
+    atoms: AtomSet,
+    x0: object | None = None,
+    *,
+    sampling: object | None = None,
+    given: Mapping[str, float] | None = None,
+) -> Rate:
+    """The second part of Theorem 5: (1 − δ̂² μ_A/L_A)^t ε_0 in expectation, for random pursuit."""
+    ground = Ground(f, atoms, x0, sampling, given=given)
+    mu_A, L_A, gap, quality = ground["μ_A"], ground["L_A"], ground["ε_0"], ground["δ̂²"]
+    return Rate(
+        "Theorem 5, random",
+        "E f(x_t) − f* ≤ (1 − δ̂² μ_A/L_A)^t ε_0",
+        {"μ_A": mu_A, "L_A": L_A, "ε_0": gap, "δ̂²": quality},
+        lambda t: gap * _factor(quality * mu_A / L_A) ** t,
+        EXPECTED,
+    )
+
+
+def older_rate(
+    f: Objective,
+    atoms: AtomSet,
+    x0: object | None = None,
+    *,
+    delta: float = 1.0,
+    given: Mapping[str, float] | None = None,
+) -> Rate:
+    """(1 − δ² mDW²μ/(L·radius²))^t ε_0 for Algorithm 1 (Locatello et al. 2017)."""
+    ground = Ground(f, atoms, x0, None, delta, given)
+    mDW, mu, L, radius = ground["mDW"], ground["μ"], ground["L"], ground["radius"]
+    gap = ground["ε_0"]
+    quotient = delta**2 * mDW**2 * mu / (L * radius**2)
+    return Rate(
+        "The older linear rate",
+        "f(x_t) − f* ≤ (1 − δ² mDW² μ/(L radius²))^t ε_0",
+        {"mDW": mDW, "μ": mu, "L": L, "radius": radius, "ε_0": gap, "δ": delta},
+        lambda t: gap * _factor(quotient) ** t,
+    )
+
+
+def theorem_8(
+    f: Objective,
+    atoms: AtomSet,
+    x0: object | None = None,
+    *,
+    sampling: object | None = None,
+    delta: float = 1.0,
+    given: Mapping[str, float] | None = None,
+) -> Rate:
+    """Theorem 8: 2 L ν ‖x* − x0‖_P² / (t(t + 1)) in expectation, for Algorithm 4."""
+    return _accelerated("Theorem 8", "ν", Ground(f, atoms, x0, sampling, delta, given))
+
+
+def theorem_9(
+    f: Objective,
+    atoms: AtomSet,
+    x0: object | None = None,
+    *,
+    sampling: object | None = None,
+    given: Mapping[str, float] | None = None,
+) -> Rate:
+    """Theorem 9: 2 L ν′ ‖x* − x0‖_P² / (t(t + 1)) in expectation, for Algorithm 3."""
+    return _accelerated("Theorem 9", "ν′", Ground(f, atoms, x0, sampling, given=given))
+
+
+def parameter_free(
+    f: Objective,
+    atoms: AtomSet,
+    x0: object | None = None,
+    *,
+    sampling: object | None = None,
+    exploration: int | None = 1,
+    given: Mapping[str, float] | None = None,
+) -> Rate:
+    """2 κ ‖x* − x0‖_P² / (t(t + 1)) for parameter-free acceleration, in its phase from x0.
+
+    E[β_t ε_t] ≤ ½‖x* − x0‖_P² whatever κ_t it chose, and β_t ≥ t(t + 1)/(4κ) for the largest κ
+    that it can need: L_A(1 + (r − 1)/m) with `exploration` m. None stands for all atoms, where
+    κ = L_A and the bound holds surely. Steps of x are as long as Algorithm 2's or better.
+    """
+    ground = Ground(f, atoms, x0, sampling, given=given)
+    L_A, distance, r = ground["L_A"], ground["‖x* − x0‖_P"], ground["r"]
+    cap = float(L_A) if exploration is None else L_A * (1 + (r - 1) / exploration)
+    return Rate(
+        "Parameter-free acceleration",
+        ("" if exploration is None else "E ") + "f(x_t) − f* ≤ 2 κ ‖x* − x0‖_P² / (t (t + 1))",
+        {"κ": cap, "L_A": L_A, "r": r, "‖x* − x0‖_P": distance},
+        lambda t: 2 * cap * distance**2 / (t * (t + 1)),
+        SURELY if exploration is None else EXPECTED,
+        first=1,
+    )
+
+
+def optimal_value(f: Objective, atoms: AtomSet, x0: object | None = None) -> float:
+    """f* over lin(A) of a quadratic: the floor above which bounds are drawn."""
+    gap = geometry.gap(f, atoms, x0)
+    if gap.kind is Kind.UPPER or not isfinite(gap):
+        raise MissingConstant("f*", "it is known for quadratics with a minimum only")
+    return f.value(geometry.start_point(f, atoms, x0)) - gap
+
+
+def _level(ground: Ground, algorithm: int) -> tuple[float, dict[str, float], str]:
+    """2 L_A R_A² with the constants in it, and how L_A reads."""
+    R_A = ground["R_A"]
+    if algorithm == 2:
+        L_A = ground["L_A"]
+        return 2 * L_A * R_A**2, {"L_A": L_A, "R_A": R_A}, "L_A"
+    if algorithm != 1:
+        raise InputError(f"algorithm: expected 1 or 2, got {algorithm!r}")
+    L, radius = ground["L"], ground["radius"]
+    return 2 * L * radius**2 * R_A**2, {"L": L, "radius": radius, "R_A": R_A}, "L radius²"
+
+
+def _accelerated(name: str, letter: str, ground: Ground) -> Rate:
+    L, nu, distance = ground["L"], ground[letter], ground["‖x* − x0‖_P"]
+    return Rate(
+        name,
+        f"E f(x_t) − f* ≤ 2 L {letter} ‖x* − x0‖_P² / (t (t + 1))",
+        {"L": L, letter: nu, "‖x* − x0‖_P": distance},
+        lambda t: 2 * L * nu * distance**2 / (t * (t + 1)),
+        EXPECTED,
+        first=1,
+    )
+
+
+def _factor(quotient: float) -> float:
+    """1 − q, where rounding may have made q a little more than one."""
+    return max(1 - quotient, 0.0)

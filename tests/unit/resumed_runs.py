@@ -1,0 +1,46 @@
+"""The runs of test_resume.py. As a script: resumes those on standard input, prints their bits."""
+
+import json
+import sys
+
+import numpy as np
+
+import pursuit
+import pursuit.points
+
+
+def problem(form):
+    """Least squares over a dictionary, in Gram or ambient form, or over the sphere."""
+    rng = np.random.default_rng(11)
+    f = pursuit.LeastSquares(rng.standard_normal((14, 10)), rng.standard_normal(14))
+    rows = rng.standard_normal((25, 10)) * rng.uniform(0.2, 4, 25)[:, None]
+    pursuit.points.GRAM_BYTES = 0 if form == "ambient" else 2**28
+    return f, pursuit.Sphere(10) if form == "sphere" else pursuit.Dictionary(rows)
+
+
+def run(form, name, every, max_iter, **options):
+    f, atoms = problem(form)
+    return pursuit.solve(
+        f, atoms, name, tol=0, seed=5, every=every, max_iter=max_iter, progress=False, **options
+    )
+
+
+def bits(result):
+    """All that two runs must share, to the last bit; time is theirs alone."""
+    columns = [name for name in pursuit.results.COLUMNS if name != "seconds"]
+    return {
+        "x": result.x.tobytes().hex(),
+        "weights": result.weights.tobytes().hex(),
+        "support": result.support.tolist(),
+        "used": np.asarray(result.used).tobytes().hex(),
+        "value": result.value.hex(),
+        "slope": result.slope.hex(),
+        "status": [result.status.name, result.message],
+        "iterations": result.iterations,
+        "work": [result.counts.oracle_calls, result.counts.products.hex()],
+        "trace": {name: getattr(result.trace, name).tobytes().hex() for name in columns},
+    }
+
+
+if __name__ == "__main__":
+    print(json.dumps([bits(run(*job, resume=path)) for *job, path in json.load(sys.stdin)]))
