@@ -54,6 +54,7 @@ _HOME = {
     "Smooth": "steps",
     "ValueSearch": "steps",
     "Greedy": "advances",
+    "Adaptive": "adaptive",
     "FixedNu": "momentum",
     "Plain": "momentum",
     "Method": "methods",

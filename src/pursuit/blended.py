@@ -7,13 +7,14 @@ from dataclasses import dataclass
 import numpy as np
 
 from pursuit.advances import Advance, Improve
-from pursuit.atoms.base import FiniteAtoms
+from pursuit.atoms import Atom, Coordinates, FiniteAtoms
 from pursuit.descent import conjugate, descend
 from pursuit.errors import InputError
-from pursuit.points import Point
+from pursuit.objectives.base import QuadraticObjective
+from pursuit.points import AmbientPoint, Point
 from pursuit.problem import Problem
 from pursuit.run import Progress, Run
-from pursuit.span import ambient, largest_slope, over, rounding
+from pursuit.span import ambient, over, rounding
 from pursuit.validation import Array, positive
 
 POOL = 32
@@ -28,9 +29,12 @@ SPARED = 0.1
 class Blended(Advance):
     """Blended matching pursuit (Combettes & Pokutta 2019).
 
-    The oracle's atom joins the atoms in use, then conjugate gradient steps over all of them
-    follow, while their slope promises at least 1/κ of the oracle's. An atom whose coefficient
+    A new atom joins the atoms in use, then conjugate gradient steps over all of them follow,
+    while their slope promises at least 1/κ of what the new one did. An atom whose coefficient
     vanishes, so that f hardly rises without it, is dropped. κ → ∞ is orthogonal pursuit.
+
+    The oracle is lazy, as theirs: a look at all atoms leaves a pool of candidates, and the best
+    of them enters while its slope is at least 0.7 of the largest at that look.
 
     Parameters
     ----------
@@ -55,52 +59,71 @@ class _Blended:
 
     def __init__(self, run: Run, kappa: float) -> None:
         self.memory, self.kappa = run.memory, kappa
-        self.span = over(run.problem)
-        self.finite = isinstance(run.problem.atoms, FiniteAtoms)
-        self.memory["active"] = np.empty(0, np.int64)
-        self.memory["pool"] = np.empty(0, np.int64)
-        self.memory["looked"] = 0.0
+        self.span, self.set = over(run.problem), run.problem.atoms
+        self.finite = isinstance(self.set, FiniteAtoms)
+        self.exact = isinstance(run.problem.f, QuadraticObjective)
+        # The slopes of coordinates are the gradient: to have some is to have all.
+        self.lazy = self.finite and not isinstance(self.set, Coordinates)
+        self._gathered: tuple[object, Array] = (None, np.empty(0))
+        self.memory["active"] = self.memory["pool"] = np.empty(0, np.int64)
+        self.memory["candidate"], self.memory["looked"] = -1, 0.0
 
     def __call__(self, x: Point) -> Progress:
         self._follow(x)
         z, c = self._oracle(x)
         newest = self._enter(x, x.ledger.place(z))
-        gamma, decrease = self._relax(x, newest)
+        gamma, decrease = self._improve(x, newest, c)
         self.memory["active"] = np.array(self.span.places, np.int64)
-        if self.finite and self._candidate(x) is None:
-            self._look(x)
+        if self.finite:
+            self._look_ahead(x)
         return Progress(z, gamma, c, self.memory["looked"], decrease)
 
     # A new atom -------------------------------------------------------------------------
 
     def _oracle(self, x: Point) -> tuple[Atom, float]:
-        """A candidate of the last look at all atoms that is still good, else the best atom."""
+        """The candidate if it is still good, else the best of all atoms."""
         x.counts.oracle_calls += 1
-        return (self._candidate(x) if self.finite else None) or self._look(x)
+        z = self.memory["candidate"]
+        if z >= 0:
+            c = float(x.correlations()[z]) if x.looked else x.slope(z)
+            if abs(c) >= FRESH * self.memory["looked"]:
+                return z, c
+        return self._look(x)
 
-    def _candidate(self, x: Point) -> tuple[Atom, float] | None:
-        pool = self.memory["pool"]
-        pool = pool[~np.isin(pool, self.span.places)]
-        if x.looked or not len(pool):
-            return None
-        slopes = x.slopes(pool)
-        k = int(np.argmax(np.abs(slopes)))
-        if abs(slopes[k]) < FRESH * self.memory["looked"]:
-            return None
-        return int(pool[k]), float(slopes[k])
+    def _look_ahead(self, x: Point) -> None:
+        """Find the next candidate now, so that the slope is known where a run may end."""
+        if self.lazy and isinstance(x, AmbientPoint):
+            steepness = np.abs(self._pool() @ x.gradient().reshape(-1))
+            x.counts.products += len(steepness) / len(self.set)
+            k = int(steepness.argmax())
+            if steepness[k] >= FRESH * self.memory["looked"]:
+                self.memory["candidate"] = int(self.memory["pool"][k])
+                return
+        self._look(x)
+
+    def _pool(self) -> Array:
+        """The candidates as rows, gathered once after each look."""
+        places = self.memory["pool"]
+        if self._gathered[0] is not places:
+            rows = np.array([self.set.vector(z).reshape(-1) for z in places.tolist()])
+            self._gathered = places, rows
+        return self._gathered[1]
 
     def _look(self, x: Point) -> tuple[Atom, float]:
+        """Look at all atoms: the best one, and a pool of others that are not in use."""
         if not self.finite:
             z, c = x.steepest()
-        else:
-            correlations = x.correlations()
-            steepness = np.abs(correlations)
-            best = np.argpartition(-steepness, min(POOL, len(steepness) - 1))[:POOL]
-            self.memory["pool"] = best.astype(np.int64)
-            z = int(np.argmax(steepness))
-            c = float(correlations[z])
-        self.memory["looked"] = abs(c)
-        return z, c
+            self.memory["looked"] = abs(c)
+            return z, c
+        correlations = x.correlations()
+        steepness = np.abs(correlations)
+        z = int(np.argmax(steepness))
+        self.memory["candidate"], self.memory["looked"] = z, float(steepness[z])
+        if self.lazy:
+            steepness[[z, *self.span.places]] = 0
+            size = min(POOL, len(steepness))
+            self.memory["pool"] = np.argpartition(steepness, -size)[-size:]
+        return z, float(correlations[z])
 
     # Steps over the atoms in use --------------------------------------------------------
 
@@ -108,10 +131,8 @@ class _Blended:
         """Take in the atoms of the run's memory, and those with a coefficient at x."""
         for place in self.memory["active"][len(self.span) :].tolist():
             self._enter(x, place)
-        known = set(self.span.places)
-        for place in np.flatnonzero(x.coef).tolist():
-            if place not in known:
-                self._enter(x, place)
+        for place in self.span.missing(x):
+            self._enter(x, place)
 
     def _enter(self, x: Point, place: int) -> int:
         """Where in the span the atom is, or is now."""
@@ -120,22 +141,33 @@ class _Blended:
         self.span.add(self.span.measure(x, place))
         return len(self.span) - 1
 
-    def _relax(self, x: Point, newest: int) -> tuple[float, float]:
-        """Steps over the atoms in use; the largest change of a coefficient, the decrease of f."""
-        local, norms = self.span.at(x), np.array(self.span.norms)
-        promise = float(abs(local.first[newest]) / norms[newest])
+    def _improve(self, x: Point, newest: int, c: float) -> tuple[float, float]:
+        """Steps over the atoms in use; the length of the first one, and the decrease of f."""
+        length = float(self.span.norms[newest])
+        promise = abs(c) / length
         least = rounding(self.span, x, self.memory.setdefault("steepness", promise))
         if not promise > least:
             return 0.0, 0.0
-        enough = max(promise / self.kappa, least)
+        gamma, decrease = c / length**2, 0.0
+        if self.exact:  # a quadratic: to the minimiser along the new atom
+            x.move(gamma, self.span.atoms[newest])
+            decrease = c * gamma / 2
+        return gamma, decrease + self._relax(x, newest, max(promise / self.kappa, least))
+
+    def _relax(self, x: Point, newest: int, enough: float) -> float:
+        """Conjugate steps until no atom in use promises more than `enough`; the decrease of f."""
+        local, norms = self.span.at(x), self.span.norms
+        if (np.abs(local.first) / norms).max() <= enough:
+            return 0.0
+        inverse = norms**-2
 
         def conjugate_steps(delta: Array, slopes: Array) -> Array:
-            return conjugate(local.hessian(delta), slopes, lambda r: r / norms**2, norms, enough)
+            return conjugate(local.hessian(delta), slopes, inverse.__mul__, norms, enough)
 
         delta, last = descend(local.slopes, local.first, conjugate_steps, norms, enough)
         decrease = local.decrease(delta, last)
         self.span.move(x, delta)
-        return float(np.abs(delta).max()), decrease - self._drop(x, newest, last, decrease)
+        return decrease - self._drop(x, newest, last, decrease)
 
     def _drop(self, x: Point, newest: int, slopes: Array, decrease: float) -> float:
         """Drop the atom that f misses least, if it hardly does; the most that f rises by."""

@@ -65,7 +65,7 @@ class _Corrective:
 
     def _correct(self, x: Point) -> tuple[float, float]:
         """Minimise over the span; the largest change of a coefficient, and the decrease of f."""
-        local, norms = self.span.at(x), np.array(self.span.norms)
+        local, norms = self.span.at(x), self.span.norms
 
         def newton(delta: Array, slopes: Array) -> Array:
             return local.newton(delta, slopes, self.factor.solve)
@@ -86,9 +86,9 @@ class _Corrective:
         """Take in the atoms of the run's memory, and those with a coefficient at x."""
         for place in self.memory["active"][len(self.span) :].tolist():
             self._admit(self.span.measure(x, place))
-        known = {*self.span.places, *self.memory["dependent"].tolist()}
-        for place in np.flatnonzero(x.coef).tolist():
-            if place not in known:
+        dependent = set(self.memory["dependent"].tolist())
+        for place in self.span.missing(x):
+            if place not in dependent:
                 self._try(x, place)
 
     def _choose(self, x: Point) -> tuple[Atom, float]:

@@ -37,7 +37,7 @@ def descend(
     delta, here = np.zeros(len(first)), first
     lowest, failures = inf, 0
     for _ in range(ROUNDS):
-        steepness = float(np.max(np.abs(here) / scale))
+        steepness = float((np.abs(here) / scale).max())
         if steepness <= enough or failures == PATIENCE:
             break
         failures = 0 if steepness < 0.5 * lowest else failures + 1
@@ -91,7 +91,7 @@ def conjugate(
     delta, residual = np.zeros_like(slopes), slopes
     step = inner = None
     for _ in range(2 * len(slopes) + 10):
-        if np.max(np.abs(residual) / scale) <= enough:
+        if (np.abs(residual) / scale).max() <= enough:
             break
         towards = precondition(residual)
         previous, inner = inner, float(residual @ towards)

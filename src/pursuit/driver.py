@@ -447,6 +447,7 @@ class _Driver:
             "memory": memory,
             "streams": {name: stream.state() for name, stream in run.streams.items()},
             "counts": dict(vars(self.stepper.x.counts)),
+            "looked": {name: point.looked for name, point in self.stepper.points().items()},
             "last": [self.last.gamma, self.last.slope],
         }
         return State(arrays, numbers)
@@ -480,6 +481,8 @@ class _Driver:
                 saved.setdefault(owner, {})[name] = array
         for name, point in stepper.points().items():
             point.restore(saved[name])
+            if state.numbers["looked"][name]:
+                point.look_again()
         for name, stream in run.streams.items():
             stream.restore(state.numbers["streams"][name])
         vars(stepper.x.counts).update(state.numbers["counts"])

@@ -146,6 +146,8 @@ def by_values(value: Callable[[float], float], start: float, reach: float) -> tu
         return 0.0, 0.0
     left, right = value(-reach), value(reach)
     bend, tilt = left + right - 2 * start, (left - right) / 2
+    if bend <= 0:  # the values differ by rounding only
+        return 0.0, 0.0
     vertex = reach * tilt / bend
     gain, promised = start - value(vertex), tilt * tilt / (2 * bend)
     if abs(gain - promised) <= FLAT * promised:

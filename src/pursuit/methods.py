@@ -9,6 +9,8 @@ random-pursuit                  §2, Theorem 4               random coordinate d
 accelerated-random              Algorithm 3                 accelerated random CD
 accelerated-matching-pursuit    Algorithm 4                 accelerated greedy CD
 greedy-greedy                   Algorithm 4 with z̃ = z      AGCD (Lu, Freund & Mirrokni 2018)
+accelerated                     Theorem 8 without ν and L   accelerated CD without constants
+accelerated-affine-invariant    Algorithm 2, accelerated    the same, κ = L_A
 gradient-free                   §2, values of f alone       random CD with line search
 orthogonal                      fully corrective            forward selection
 blended                         Combettes & Pokutta 2019    blended coordinate descent
@@ -20,6 +22,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from pursuit.adaptive import Adaptive, largest_curvature
 from pursuit.advances import Advance, Greedy
 from pursuit.blended import Blended
 from pursuit.blind import Blind
@@ -27,7 +30,7 @@ from pursuit.corrective import Corrective
 from pursuit.directions import Direction, Random, Steepest
 from pursuit.errors import InputError
 from pursuit.momentum import FixedNu, Momentum, Plain
-from pursuit.steps import AffineInvariant, Smooth, Step
+from pursuit.steps import AffineInvariant, ExactLineSearch, Smooth, Step
 
 
 @dataclass(frozen=True)
@@ -100,6 +103,45 @@ def greedy_greedy(
     return Method("greedy-greedy", Greedy(Steepest(), step or Smooth(L)), FixedNu(nu, None, L))
 
 
+def accelerated(
+    *,
+    exploration: int | None = None,
+    subspace: bool = True,
+    patience: float | None = None,
+    restart: bool = True,
+    monotone: bool = False,
+    sampling: object | None = None,
+    advance: Advance | None = None,
+) -> Method:
+    """Acceleration without parameters: Theorem 8's bound holds though neither ν nor L is known.
+
+    It starts as matching pursuit with exact line search and accelerates where that turns slow.
+    All atoms then enter: give `exploration=1` to have the second sequence move along one drawn
+    atom an iteration, as in Algorithm 4. The options are those of `pursuit.Adaptive`.
+    """
+    momentum = Adaptive(exploration, subspace, patience, restart, monotone, sampling=sampling)
+    return Method("accelerated", advance or Greedy(Steepest(), ExactLineSearch()), momentum)
+
+
+def accelerated_affine_invariant(
+    *, L_A: float | None = None, sampling: object | None = None
+) -> Method:
+    """Algorithm 2 accelerated: f(x_t) − f* ≤ 2L_A‖x* − x0‖²_P / (t(t + 1)), surely.
+
+    Nesterov's method in the P-norm, with x moved along the oracle's atom. On the atoms as given
+    (`unit_atoms=False`) its iterates are affine invariant. L_A is computed unless given.
+    """
+    momentum = Adaptive(
+        subspace=False,
+        patience=0,
+        restart=False,
+        kappa=largest_curvature if L_A is None else L_A,
+        sampling=sampling,
+    )
+    advance = Greedy(Steepest(), AffineInvariant(L_A))
+    return Method("accelerated-affine-invariant", advance, momentum)
+
+
 def orthogonal() -> Method:
     """Orthogonal matching pursuit for any smooth f: z = LMO(∇f(x)), then the best coefficients
     of all atoms in use."""
@@ -129,6 +171,8 @@ NAMED: dict[str, Callable[[], Method]] = {
     "accelerated-random": accelerated_random,
     "accelerated-matching-pursuit": accelerated_matching_pursuit,
     "greedy-greedy": greedy_greedy,
+    "accelerated": accelerated,
+    "accelerated-affine-invariant": accelerated_affine_invariant,
     "gradient-free": gradient_free,
     "orthogonal": orthogonal,
     "blended": blended,

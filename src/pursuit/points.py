@@ -9,16 +9,24 @@ stored arrays: no product with the atoms is needed for either.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass, field
+from math import sqrt
 
 import numpy as np
 
 from pursuit.atoms.base import Atom, AtomSet, FiniteAtoms
+from pursuit.errors import InputError
 from pursuit.objectives.base import Objective, QuadraticObjective
 from pursuit.validation import Array
 
 GRAM_BYTES = 2**28
 """A Gram matrix larger than this is not formed; the ambient form is used instead."""
+NOISE = 100
+"""Units in the last place of what it was computed from below which a difference says nothing."""
+
+Shift = dict[str, Array]
+"""A direction d of lin(A): for each array that a point stores, what d adds to it."""
 
 
 @dataclass
@@ -135,14 +143,40 @@ class Point(ABC):
         """What a unit step along z takes off the array that is kept beside x."""
         return self.f.atom_image(self.atoms, z)
 
-    def move_all(self, gammas: Array, places: list[int], effects: Array) -> None:
+    def move_all(self, gammas: Array, places: Array, effects: Array) -> None:
         """x ← x − Σ γ_k z_k over a few atoms, whose flattened effects are the rows of a matrix."""
-        for gamma, place in zip(gammas.tolist(), places, strict=True):
+        for gamma, place in zip(gammas.tolist(), places.tolist(), strict=True):
             self.move(gamma, self.ledger.atom(place))
 
-    @abstractmethod
     def combine(self, weights: Array) -> None:
         """x ← x − Σ weights_j z_j, over all atoms of a finite set."""
+        self.shift(1.0, self.gather(weights))
+
+    # Along any direction of lin(A) ------------------------------------------------------
+
+    def along(self, z: Atom) -> Shift:
+        """The direction of an atom of a finite set."""
+        raise InputError(f"atoms: {type(self.atoms).__name__} has no coefficients to move along")
+
+    def gather(self, weights: Array) -> Shift:
+        """The direction Σ weights_j z_j over all atoms of a finite set: one product."""
+        raise InputError(f"atoms: {type(self.atoms).__name__} is not a finite set")
+
+    def minus(self, other: Point) -> Shift | None:
+        """x − other, or None where that is nothing but rounding."""
+        theirs = other.arrays()
+        away = {name: mine - theirs[name] for name, mine in self.arrays().items()}
+        return away if self._tells(away) else None
+
+    def _tells(self, away: Shift) -> bool:
+        """Whether a difference of two points of the run is more than rounding."""
+        return True
+
+    def shift(self, gamma: float, direction: Shift) -> None:
+        """x ← x − γd; no product with the atoms is needed."""
+        for name, mine in self.arrays().items():
+            mine -= gamma * direction[name]
+        self._changed()
 
     @abstractmethod
     def refresh(self) -> None:
@@ -196,6 +230,12 @@ class Point(ABC):
 
     def _changed(self) -> None:
         self.looked = False
+
+    def look_again(self) -> None:
+        """Find anew what a look had found here, which was counted then."""
+        self.looked = True
+        if isinstance(self.atoms, FiniteAtoms):
+            self.correlations()
 
     def _look(self) -> None:
         if not self.looked:
@@ -311,25 +351,35 @@ class AmbientPoint(Point):
         self._touch()
         self._changed()
 
-    def move_all(self, gammas: Array, places: list[int], effects: Array) -> None:
+    def move_all(self, gammas: Array, places: Array, effects: Array) -> None:
         self._fit()
         self.coef[places] -= gammas
         self.image -= (gammas @ effects).reshape(self.image.shape)
         if self.image is not self.x:
-            for gamma, place in zip(gammas.tolist(), places, strict=True):
+            for gamma, place in zip(gammas.tolist(), places.tolist(), strict=True):
                 self.atoms.shift(self.x, gamma, self.ledger.atom(place))
         self._touch(len(places))
         self._changed()
 
-    def combine(self, weights: Array) -> None:
+    def along(self, z: Atom) -> Shift:
+        coef = np.zeros_like(self.coef)
+        coef[self.ledger.place(z)] = 1
+        return self._shift(coef, self.atoms.vector(z), lambda x: self._atom_image(z))
+
+    def gather(self, weights: Array) -> Shift:
         assert isinstance(self.atoms, FiniteAtoms)
-        self.coef -= weights
-        step = self.atoms.combine(weights)
-        self.x -= step
-        if self.image is not self.x:
-            self.image -= self.f.image(step)
         self.counts.products += 1
-        self._changed()
+        return self._shift(weights, self.atoms.combine(weights), self.f.image)
+
+    def _shift(self, coef: Array, x: Array, image: Callable[[Array], Array]) -> Shift:
+        if self.image is self.x:
+            return {"x": x, "coef": coef}
+        return {"x": x, "coef": coef, "image": image(x)}
+
+    def _tells(self, away: Shift) -> bool:
+        eps = NOISE * float(np.finfo(self.x.dtype).eps)
+        kept = {name: mine for name, mine in self.arrays().items() if name != "coef"}
+        return all(norm(away[name]) > eps * norm(mine) for name, mine in kept.items())
 
     def refresh(self) -> None:
         if isinstance(self.atoms, FiniteAtoms):
@@ -360,14 +410,17 @@ class Gram:
         self.dtype = np.result_type(f.dtype, atoms.dtype, x0.dtype)
         self.value = f.value(x0)
         self.correlations = atoms.correlate(f.gradient(x0)).astype(self.dtype, copy=False)
+        self.steepness = norm(self.correlations)
         self._rows: Array = np.empty((n, n), self.dtype)
         self._known = [False] * n
+        self._unknown = n
 
     def row(self, j: int) -> Array:
         """⟨z_i, H z_j⟩ for every i."""
         if not self._known[j]:
             self._rows[j] = self.atoms.correlate(self.f.pull(self.f.atom_image(self.atoms, j)))
             self._known[j] = True
+            self._unknown -= 1
             self.counts.setup += 1
         row: Array = self._rows[j]
         return row
@@ -375,8 +428,9 @@ class Gram:
     def apply(self, weights: Array) -> Array:
         """G · weights, through the rows of its non-zero entries."""
         places = np.flatnonzero(weights)
-        for j in places:
-            self.row(int(j))
+        for j in places.tolist() if self._unknown else ():
+            self.row(j)
+        # What is computed depends on the weights alone, not on the rows known so far.
         if len(places) == len(weights):
             return self._rows @ weights
         return weights[places] @ self._rows[places]
@@ -464,18 +518,34 @@ class GramPoint(Point):
     def effect(self, z: Atom) -> Array:
         return self.gram.row(z)
 
-    def move_all(self, gammas: Array, places: list[int], effects: Array) -> None:
+    def move_all(self, gammas: Array, places: Array, effects: Array) -> None:
         self.coef[places] -= gammas
         self.s -= gammas @ effects
         self._touch(len(places))
         self.looked = False
 
-    def combine(self, weights: Array) -> None:
-        self.coef -= weights
-        self.s -= self.gram.apply(weights)
+    def along(self, z: Atom) -> Shift:
+        coef = np.zeros_like(self.coef)
+        coef[z] = 1
+        return {"coef": coef, "s": self.gram.row(z)}
+
+    def gather(self, weights: Array) -> Shift:
         self.counts.products += 1
-        self.looked = False
+        return {"coef": weights, "s": self.gram.apply(weights)}
+
+    def _tells(self, away: Shift) -> bool:
+        # s carries the rounding of the correlations at x0, so dᵀHd carries it times the length
+        # of the coefficients.
+        eps = NOISE * float(np.finfo(self.s.dtype).eps)
+        rounding = eps * self.gram.steepness * norm(away["coef"])
+        return float(away["coef"] @ away["s"]) > rounding
 
     def refresh(self) -> None:
         self.s[...] = self.gram.correlations + self.gram.apply(self.coef)
         self._changed()
+
+
+def norm(array: Array) -> float:
+    """‖·‖₂ of an array of any shape, summed in float64."""
+    flat = array.reshape(-1).astype(np.float64, copy=False)
+    return sqrt(float(flat @ flat))

@@ -8,7 +8,7 @@ import numpy as np
 
 from pursuit.validation import Array
 
-DENSE = 200
+DENSE = 64
 """Up to this smaller side a dense array is given to LAPACK."""
 STEPS = 200
 """Lanczos steps after which ARPACK is asked instead."""

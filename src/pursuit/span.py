@@ -12,7 +12,7 @@ model, in L·I for anything else. It says which atoms are dependent and how long
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
@@ -32,8 +32,8 @@ ULPS = 16
 class Rows:
     """A matrix that grows by rows without being copied each time."""
 
-    def __init__(self) -> None:
-        self._store: Array = np.empty((0, 0))
+    def __init__(self, dtype: type = np.float64) -> None:
+        self._store: Array = np.empty((0, 0), dtype)
         self._count = 0
 
     def append(self, row: Array) -> None:
@@ -85,8 +85,7 @@ class Table:
         return self._store[: self._count, : self._count]
 
 
-@dataclass(frozen=True)
-class Entry:
+class Entry(NamedTuple):
     """An atom measured against the atoms of a span, in its metric."""
 
     place: int
@@ -103,8 +102,7 @@ class Span(ABC):
         self.f, self.set = problem.f, problem.atoms
         self.places: list[int] = []
         self.atoms: list[Atom] = []
-        self.norms: list[float] = []
-        self.effects = Rows()
+        self.effects, self._norms, self._index = Rows(), Rows(), Rows(np.int64)
 
     def __len__(self) -> int:
         return len(self.places)
@@ -119,22 +117,41 @@ class Span(ABC):
     def add(self, entry: Entry) -> None:
         self.places.append(entry.place)
         self.atoms.append(entry.atom)
-        self.norms.append(float(np.sqrt(entry.norm2)))
+        self._norms.append(np.sqrt([entry.norm2]))
+        self._index.append(np.array([entry.place]))
         self.effects.append(entry.effect)
 
     def drop(self, k: int) -> None:
         """Forget the k-th atom."""
-        del self.places[k], self.atoms[k], self.norms[k]
-        self.effects.drop(k)
+        del self.places[k], self.atoms[k]
+        for rows in (self.effects, self._norms, self._index):
+            rows.drop(k)
+
+    @property
+    def norms(self) -> Array:
+        """The lengths of the atoms in the metric."""
+        return self._norms.matrix.reshape(-1)
+
+    @property
+    def index(self) -> Array:
+        """The places of the atoms as an array."""
+        return self._index.matrix.reshape(-1)
 
     def move(self, x: Point, delta: Array) -> None:
         """x ← x − Σ δ_i z_i."""
-        x.move_all(delta, self.places, self.effects.matrix)
+        x.move_all(delta, self.index, self.effects.matrix)
+
+    def missing(self, x: Point) -> list[int]:
+        """The places of the atoms that x uses and that are not here."""
+        if np.count_nonzero(x.coef) == np.count_nonzero(self.coefficients(x)):
+            return []
+        known = set(self.places)
+        return [place for place in np.flatnonzero(x.coef).tolist() if place not in known]
 
     def coefficients(self, x: Point) -> Array:
         """Those of x."""
         if isinstance(self.set, FiniteAtoms):
-            coef: Array = x.coef[self.places]
+            coef: Array = x.coef[self.index]
             return coef
         # x may not have room yet for the newest atom of an infinite set.
         return np.array([x.coef[k] if k < len(x.coef) else 0.0 for k in self.places])
@@ -169,7 +186,7 @@ class Local(ABC):
     def _here(self) -> Array:
         """The slopes at δ = 0, those that the oracle has just seen if it has."""
         if self.x.looked and isinstance(self.span.set, FiniteAtoms):
-            return self.x.correlations()[self.span.places]
+            return self.x.correlations()[self.span.index]
         return self.slopes(np.zeros(self.size))
 
     @abstractmethod
@@ -208,7 +225,7 @@ class QuadraticSpan(Span):
 
     def _against(self, x: Point, z: Atom, effect: Array) -> tuple[Array, float]:
         if isinstance(x, GramPoint):  # the effect of z is its Gram row
-            return effect[self.places].astype(np.float64), float(effect[z])
+            return effect[self.index].astype(np.float64), float(effect[z])
         if self.f.isometric:
             flat = effect.reshape(-1).astype(np.float64, copy=False)
             return self.effects.times(flat), float(flat @ flat)
@@ -231,12 +248,14 @@ class _QuadraticLocal(Local):
     span: QuadraticSpan
 
     def _here(self) -> Array:
-        x = self.x
-        if isinstance(x, AmbientPoint) and x.image is x.x and not x.looked:
+        x, finite = self.x, isinstance(self.span.set, FiniteAtoms)
+        if finite and x.looked:
+            return x.correlations()[self.span.index]
+        if isinstance(x, AmbientPoint) and x.image is x.x:
             x.counts.products += self._product
             return self.span.effects.times(x.gradient().reshape(-1))
-        if isinstance(self.span.set, FiniteAtoms):
-            return x.slopes(np.array(self.span.places))
+        if finite:
+            return x.slopes(self.span.index)
         return np.array([x.slope(z) for z in self.span.atoms])
 
     def _slopes(self, delta: Array) -> Array:
@@ -296,11 +315,11 @@ class _LinearLocal(Local):
     span: LinearSpan
 
     def __init__(self, span: LinearSpan, x: Point) -> None:
-        super().__init__(span, x)
         self.f, self.images = span.f, span.effects.matrix
         assert isinstance(x, AmbientPoint)
         self.u = x.image
         self.pull = span.f.l2 * span.inner(x.vector) if span.f.l2 else None
+        super().__init__(span, x)
 
     def _image(self, delta: Array) -> Array:
         image: Array = self.u - delta @ self.images
@@ -373,7 +392,7 @@ class _GeneralLocal(Local):
         return apply
 
     def newton(self, delta: Array, slopes: Array, metric: Apply) -> Array:
-        norms = np.array(self.span.norms)
+        norms = self.span.norms
         enough = 0.01 * float(np.max(np.abs(slopes) / norms))
         return conjugate(self.hessian(delta), slopes, metric, norms, enough)
 

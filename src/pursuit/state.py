@@ -40,8 +40,8 @@ class State:
         if not isinstance(path, (str, os.PathLike)):
             raise InputError(f"resume: expected a result or a path, got {type(path).__name__}")
         try:
-            with np.load(path, allow_pickle=False) as file:
-                arrays = {name: file[name] for name in file.files}
+            with open(path, "rb") as file, np.load(file, allow_pickle=False) as stored:
+                arrays = {name: stored[name] for name in stored.files}
             numbers = dict(json.loads(arrays.pop("header").tobytes()))
         except FileNotFoundError:
             raise InputError(f"resume: there is no file {os.fspath(path)}") from None
@@ -67,6 +67,8 @@ def _feed(digest: Any, part: object) -> None:
     if isinstance(part, np.ndarray):
         digest.update(repr((part.shape, part.dtype.str)).encode())
         digest.update(np.ascontiguousarray(part).tobytes())
+    elif isinstance(getattr(part, "digest", None), bytes):
+        digest.update(part.digest)  # type: ignore[attr-defined]
     elif isinstance(part, (list, tuple)):
         digest.update(f"{len(part)};".encode())
         for item in part:

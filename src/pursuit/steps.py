@@ -26,6 +26,9 @@ SHRINK = 0.9
 DOUBLINGS = 60
 """How often a backtracking step may double it."""
 
+DROWNED = 256
+"""Units in the last place of the largest slope met, below which a slope is not tested."""
+
 Measure = Callable[[Point, Atom, float], tuple[float, float]]
 """(x, z, ⟨∇f(x), z⟩) ↦ (γ, a proved lower bound on f(x) − f(x − γz))."""
 
@@ -107,8 +110,9 @@ class Backtracking:
 
     A step γ = c/h is taken when slopes at its middle and at its end prove a decrease of c²/(4h),
     which they do as soon as h is at least the curvature along it: M_t never exceeds twice the
-    largest curvature of a unit direction. Values are not compared, so that rounding near the
-    optimum cannot drive M_t away; each step begins with 0.9 of the last M_t.
+    largest curvature of a unit direction. Values are not compared and slopes that drown in
+    rounding are not tested, so that neither can drive M_t away near the optimum. Each step begins
+    with 0.9 of the last M_t.
 
     Parameters
     ----------
@@ -126,11 +130,12 @@ class Backtracking:
                 return 0.0, 0.0
             line = downhill(x, z, c)
             begun = h = SHRINK * reach.curvature(line, z)
+            if reach.drowned(x, c):
+                return c * SHRINK / begun, 0.0
             for _ in range(DOUBLINGS):
                 tau = abs(c) / h
                 # ψ(τ) < −ψ(0)/2 alone rules the step out, whatever is in its middle.
                 if line(tau) >= -abs(c) / 2 and line(tau) + line(tau / 2) >= abs(c) / 2:
-                    # Past rounding a slope may seem not to change at all: that is no curvature.
                     reach.remember(max(begun, min(h, 2 * line.curvature(tau))), z)
                     return copysign(tau, c), line.decrease(tau)
                 h *= 2
@@ -168,11 +173,18 @@ class _Reach:
     def __init__(self, run: Run, first: float | None = None) -> None:
         self._run = run
         run.memory["step.curvature"] = nan if first is None else first / SHRINK
+        run.memory["step.steepest"] = 0.0
 
     def curvature(self, line: Line, z: Atom) -> float:
         norm2 = self._run.problem.atoms.norm2(z)
         M = float(self._run.memory["step.curvature"])
         return line.typical_curvature(1 / sqrt(norm2)) if isnan(M) else M * norm2
+
+    def drowned(self, x: Point, c: float) -> bool:
+        """Whether a slope is so far below the largest one met that it is mostly rounding."""
+        memory = self._run.memory
+        memory["step.steepest"] = max(float(memory["step.steepest"]), abs(c))
+        return abs(c) < DROWNED * np.finfo(x.coef.dtype).eps * memory["step.steepest"]
 
     def remember(self, h: float, z: Atom) -> None:
         if h > 0:

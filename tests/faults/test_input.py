@@ -91,7 +91,7 @@ SPOILED = {
     "complex": lambda array: array + 0j,
     "objects": with_object,
     "numbers as objects": lambda array: array.astype(object),
-    "masked": lambda array: np.ma.masked_greater(array, array.min()),
+    "masked": lambda array: np.ma.masked_equal(array, array.flat[0]),
     "texts": lambda array: array.astype(str),
     "dates": lambda array: np.zeros(array.shape, "datetime64[s]"),
     "empty": lambda array: array[:0],
@@ -329,7 +329,7 @@ class Boom(Exception):
 
 
 @pytest.mark.parametrize("error", [Boom, KeyboardInterrupt, SystemExit, pursuit.InputError])
-@pytest.mark.parametrize("at", [0, 1, 12])
+@pytest.mark.parametrize("at", [0, 1, 3])
 @pytest.mark.parametrize("name", methods.NAMED)
 def test_an_error_in_a_callback_passes_and_the_result_so_far_stays_reachable(name, at, error):
     raised = error("mine")

@@ -10,9 +10,12 @@ import pursuit.points
 
 
 def problem(form):
-    """Least squares over a dictionary, in Gram or ambient form, or over the sphere."""
+    """Least squares over a dictionary (Gram or ambient form) or the sphere; a logistic loss."""
     rng = np.random.default_rng(11)
     f = pursuit.LeastSquares(rng.standard_normal((14, 10)), rng.standard_normal(14))
+    if form == "logistic":
+        X = rng.standard_normal((40, 10))
+        f = pursuit.Logistic(X, np.sign(X[:, 0] + rng.standard_normal(40)), l2=0.1)
     rows = rng.standard_normal((25, 10)) * rng.uniform(0.2, 4, 25)[:, None]
     pursuit.points.GRAM_BYTES = 0 if form == "ambient" else 2**28
     return f, pursuit.Sphere(10) if form == "sphere" else pursuit.Dictionary(rows)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import cached_property
+from hashlib import blake2b
 
 import numpy as np
 
@@ -70,6 +71,12 @@ class Dictionary(FiniteAtoms):
     def combine(self, weights: Array) -> Array:
         combined: Array = (weights @ self._matrix).reshape(self.shape)
         return combined
+
+    @cached_property
+    def digest(self) -> bytes:
+        """A hash of the atoms, computed once for all the runs that checkpoints tell apart by it."""
+        form = f"{self.shape}{self.dtype.str}".encode()
+        return blake2b(form + self._matrix.tobytes(), digest_size=16).digest()
 
     @cached_property
     def basis(self) -> Array:

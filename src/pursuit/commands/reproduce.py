@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import sys
 import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -128,8 +130,9 @@ def _show(panels: list[Panel], findings: list[Finding], written: list[Path]) -> 
     from pursuit.experiments.documents import cases, verdicts
 
     table = Table(title="The claims of the paper's section 4")
-    for name in ("claim", *(panel.name for panel in panels)):
-        table.add_column(Text(name))
+    table.add_column("claim", min_width=26)
+    for panel in panels:
+        table.add_column(Text(panel.name))
     last = ""
     for claim, case in cases(findings):
         if claim != last:
@@ -147,7 +150,7 @@ def _show(panels: list[Panel], findings: list[Finding], written: list[Path]) -> 
 
 
 def _colour(verdict: str) -> str:
-    return "red" if verdict.startswith("does not") else "green"
+    return "green" if verdict.startswith("holds") else "red"
 
 
 # Files -------------------------------------------------------------------------------------
@@ -158,19 +161,15 @@ def _check_output(out: Path) -> None:
     from pursuit import plots
 
     plots.figure(1, 1)
-    try:
+    with _writing_to(out):
         out.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryFile(dir=out):
             pass
-    except OSError as error:
-        raise InputError(
-            f"--out: cannot write to the folder {out} ({error.strerror or error})"
-        ) from None
 
 
 def _write(out: Path, texts: dict[str, str], figures: dict[str, Figure]) -> list[Path]:
     """Write everything beside its place, then move it there: no file is ever half written."""
-    with tempfile.TemporaryDirectory(dir=out, prefix=".unfinished-") as folder:
+    with _writing_to(out), tempfile.TemporaryDirectory(dir=out, prefix=".unfinished-") as folder:
         for name, text in texts.items():
             (Path(folder) / name).write_text(text, encoding="utf-8")
         for name, figure in figures.items():
@@ -180,3 +179,13 @@ def _write(out: Path, texts: dict[str, str], figures: dict[str, Figure]) -> list
         for name in names:
             os.replace(Path(folder) / name, out / name)
     return [out / name for name in names]
+
+
+@contextmanager
+def _writing_to(out: Path) -> Iterator[None]:
+    """Turn what the system says about a folder into one sentence that names it."""
+    try:
+        yield
+    except OSError as error:
+        reason = error.strerror or error
+        raise InputError(f"--out: cannot write to the folder {out} ({reason})") from None

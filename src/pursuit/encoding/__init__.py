@@ -84,7 +84,7 @@ def encode(
     # The compiled part is loaded here: importing this module costs nothing.
     from pursuit.encoding import forms
     from pursuit.encoding.blocks import thread_count
-    from pursuit.encoding.prepare import common_type, prepare_atoms, real_rows
+    from pursuit.encoding.prepare import common_type, equal_to_earlier, prepare_atoms, real_rows
 
     workers = thread_count(threads)
     goal = forms.Goal(_tolerance("rtol", rtol), _tolerance("atol", atol))
@@ -95,10 +95,11 @@ def encode(
     dtype = common_type(rows, matrix)
     orthogonal = method == "orthogonal"
     ends = limits(matrix.shape, orthogonal, n_nonzero, max_iter, goal.given)
-    size = Task(len(rows), *matrix.shape, ends.expected_steps, ends.width, dtype.itemsize, orthogonal)
-    plan = choose(size)
+    size = (len(rows), *matrix.shape, ends.expected_steps, ends.width)
+    plan = choose(Task(*size, dtype.itemsize, orthogonal))
     prepared, scale = prepare_atoms(matrix, dtype, bool(unit_atoms), workers)
-    job = forms.Job(rows, prepared, scale, forms.rules(ends, dtype), goal, orthogonal, plan)
+    twins, rules = equal_to_earlier(prepared), forms.rules(ends, dtype)
+    job = forms.Job(rows, prepared, twins, scale, rules, goal, orthogonal, plan)
     with bar("encode", job.blocks, progress) as shown:
         pieces = forms.run(job, workers, shown)
     return Codes.join(pieces, len(matrix), method, str(plan))

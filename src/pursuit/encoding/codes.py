@@ -70,14 +70,17 @@ class Codes:
     @staticmethod
     def join(pieces: list[Piece], n_atoms: int, method: str, plan: str) -> Codes:
         """The codes of consecutive pieces."""
-        sizes, indices, values, *rest = (np.concatenate(part) for part in zip(*pieces, strict=True))
+        sizes, indices, values, residuals, iterations, statuses = (
+            np.concatenate(part) for part in zip(*pieces, strict=True)
+        )
         indptr = np.zeros(len(sizes) + 1, np.int64)
         np.cumsum(sizes, out=indptr[1:])
         if indptr[-1] <= np.iinfo(np.int32).max:
             indptr = indptr.astype(np.int32)
         else:
             indices = indices.astype(np.int64)
-        return Codes(indptr, indices, values, *rest, n_atoms, method, plan)
+        ends = residuals, iterations, statuses
+        return Codes(indptr, indices, values, *ends, n_atoms, method, plan)
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -97,7 +100,7 @@ class Codes:
 
     def status(self, signal: int) -> Status:
         """How a signal ended."""
-        return _STATUSES[self.statuses[signal]]
+        return _STATUSES[int(self.statuses[signal])]
 
     def counts(self) -> dict[Status, int]:
         """How many signals ended in each way."""

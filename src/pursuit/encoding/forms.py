@@ -49,10 +49,15 @@ class Goal:
 
 @dataclass(frozen=True)
 class Job:
-    """Signals to encode, and everything that does not change from block to block."""
+    """Signals to encode, and everything that does not change from block to block.
+
+    `twins` are atoms equal to an earlier one. Their correlations are kept at zero, so that the
+    earlier one is chosen whatever the rounding of a product is.
+    """
 
     signals: Array
     atoms: Atoms
+    twins: Array
     scale: Array
     rules: Rules
     goal: Goal
@@ -78,6 +83,12 @@ class Job:
     def blocks(self) -> int:
         return -(-len(self.signals) // self.plan.block)
 
+    def correlate(self, x: Array, out: Array) -> None:
+        """out (b, padded) = x (b, d) times the atoms; what is beyond them stays zero."""
+        np.matmul(x, self.atoms.rows.T, out=out[:, : len(self.atoms.rows)])
+        if self.twins.size:
+            out[:, self.twins] = 0
+
     def load(self, number: int) -> Signals:
         start = number * self.plan.block
         return prepare_signals(self.signals[start : start + self.plan.block], self.dtype, start)
@@ -100,8 +111,8 @@ class Job:
 def rules(limits: Limits, dtype: np.dtype[Any]) -> Rules:
     """The rules of the kernels in a precision."""
     eps = float(np.finfo(dtype).eps)
-    # Differences of squares carry an error of about eps: 1e-4 of what is left at these levels.
-    trust = 1e-3 if dtype == np.float32 else 1e-5
+    # Differences of squares carry an error of about eps: below 1e-4 of what is left here.
+    trust = 4e-3 if dtype == np.float32 else 1e-5
     return Rules(limits.n_nonzero, limits.max_iter, 8 * eps, trust, 64 * eps)
 
 
@@ -133,6 +144,7 @@ def _encoder(job: Job, threads: int) -> tuple[Callable[[], Encoder], bool]:
     if job.plan.form is Form.PRODUCTS:
         return (lambda: Products(job)), False
     gram = symmetric_product(job.atoms.rows, job.padded, threads)
+    gram[:, job.twins] = 0
     if Abreast.suits(job):
         return (lambda: Abreast(job, gram)), False
     return (lambda: GramRows(job, gram)), False
@@ -189,19 +201,21 @@ def symmetric_product(rows: Array, padded: int, threads: int) -> Array:
     """Z Zᵀ with rows padded by zeros: the products of half of the tiles, mirrored."""
     n = len(rows)
     gram = aligned((n, padded), rows.dtype)
-    tile = GRAM_TILE if n >= 4 * GRAM_TILE else max(64, n // 4)
-    starts = range(0, n, tile)
-    pairs = [(i, j) for i in starts for j in starts if j >= i]
+    pieces = _pieces(n, GRAM_TILE if n >= 4 * GRAM_TILE else max(64, n // 4))
+    pairs = [(a, b) for k, a in enumerate(pieces) for b in pieces[k:]]
 
     def job(number: int) -> None:
-        i, j = pairs[number]
-        here, there = slice(i, min(i + tile, n)), slice(j, min(j + tile, n))
+        here, there = pairs[number]
         product = rows[here] @ rows[there].T
         gram[here, there] = product
         gram[there, here] = product.T
 
     for_each_block(len(pairs), lambda: job, threads)
     return gram
+
+
+def _pieces(total: int, size: int) -> list[slice]:
+    return [slice(start, min(start + size, total)) for start in range(0, total, size)]
 
 
 class GramRows:
@@ -218,8 +232,8 @@ class GramRows:
     def __call__(self, number: int) -> Piece:
         job = self.job
         signals = job.load(number)
-        b, n = len(signals.x), len(job.atoms.rows)
-        np.matmul(signals.x, job.atoms.rows.T, out=self.c[:b, :n])
+        b = len(signals.x)
+        job.correlate(signals.x, self.c[:b])
         block = Block(signals.x, self.c[:b], signals.norm2, job.goal.squared(signals))
         found = _fresh(self.room, signals)
         self.kernel(job.atoms, self.gram, job.rules, block, found, self.work)
@@ -243,8 +257,13 @@ class Abreast:
         """Few atoms, all of them allowed, and no residual to watch."""
         few = len(job.atoms.rows) <= min(kernels.FEW, job.rules.n_nonzero)
         unit = bool(np.all(np.abs(job.atoms.norm2 - 1) < 1e-5))
-        return few and unit and not (job.orthogonal or job.goal.given) and (
-            job.rules.max_iter < 2**23  # iterations are counted in the type of the signals
+        return (
+            few
+            and unit
+            and not (job.orthogonal or job.goal.given)
+            and (
+                job.rules.max_iter < 2**23  # iterations are counted in the type of the signals
+            )
         )
 
     def __call__(self, number: int) -> Piece:
@@ -254,6 +273,7 @@ class Abreast:
         for array in (self.c, self.value, self.zero, self.steps):
             array[...] = 0
         np.matmul(job.atoms.rows, signals.x.T, out=self.c[:, :b])
+        self.c[job.twins] = 0
         before = self.c.copy()
         self.zero[:b] = job.rules.rounding * job.atoms.radius * np.sqrt(signals.norm2)
         kernels.few_atoms(
@@ -274,8 +294,8 @@ class Columns:
 
     def __init__(self, job: Job, threads: int) -> None:
         self.job, self.threads = job, threads
-        n = len(job.atoms.rows)
-        self.slot = np.full(n, -1, np.int32)
+        self.pieces = _pieces(len(job.atoms.rows), ROWS_PER_CHUNK)
+        self.slot = np.full(len(job.atoms.rows), -1, np.int32)
         self.known: list[int] = []
         self.capacity = max(2 * job.width, 64)
         self.columns = aligned((self.capacity, job.padded), job.dtype)
@@ -287,8 +307,7 @@ class Columns:
     def __call__(self, number: int) -> Piece:
         job = self.job
         signals = job.load(number)
-        n = len(job.atoms.rows)
-        self.c[0, :n] = self._correlate(signals.x[0])
+        self._correlate(signals.x[0])
         block = Block(signals.x, self.c, signals.norm2, job.goal.squared(signals))
         found = _fresh(self.room, signals)
         while True:
@@ -298,16 +317,15 @@ class Columns:
                 return job.finish(number, signals, found)
             self._fetch(missing)
 
-    def _correlate(self, x: Array) -> Array:
-        rows = self.job.atoms.rows
-        c = np.empty(len(rows), rows.dtype)
+    def _correlate(self, x: Array) -> None:
+        rows, c = self.job.atoms.rows, self.c[0]
 
         def job(number: int) -> None:
-            here = slice(number * ROWS_PER_CHUNK, (number + 1) * ROWS_PER_CHUNK)
+            here = self.pieces[number]
             np.matmul(rows[here], x, out=c[here])
 
-        for_each_block(-(-len(rows) // ROWS_PER_CHUNK), lambda: job, self.threads)
-        return c
+        for_each_block(len(self.pieces), lambda: job, self.threads)
+        c[self.job.twins] = 0
 
     def _fetch(self, missing: int) -> None:
         """Columns of the missing atom and of the best others that are not there yet."""
@@ -319,7 +337,7 @@ class Columns:
         width = min(width, len(rows) - len(self.known))
         chosen = np.argpartition(size, -width)[-width:]
         if len(self.known) + width > self.capacity:
-            self._forget(width)
+            self._forget()
         spread = np.zeros((rows.shape[1], NARROW // rows.itemsize), rows.dtype)
         spread[:, :width] = rows[chosen].T
         places = np.arange(len(self.known), len(self.known) + width)
@@ -327,8 +345,8 @@ class Columns:
         self.slot[chosen] = places
         self.known.extend(chosen.tolist())
 
-    def _forget(self, width: int) -> None:
-        """Make room: the oldest columns go, unless they are all there ever will be."""
+    def _forget(self) -> None:
+        """Make room: the older half of the columns goes."""
         keep = self.known[len(self.known) // 2 :]
         self.columns[: len(keep)] = self.columns[self.slot[keep]]
         self.slot[:] = -1
@@ -339,13 +357,13 @@ class Columns:
         rows = self.job.atoms.rows
 
         def job(number: int) -> None:
-            start = number * ROWS_PER_CHUNK
-            here = rows[start : start + ROWS_PER_CHUNK]
-            products = np.zeros((len(here), spread.shape[1]), rows.dtype)
-            kernels.correlate_few(here, spread, products)
-            self.columns[places, start : start + len(here)] = products.T[: len(places)]
+            here = self.pieces[number]
+            products = np.zeros((len(rows[here]), spread.shape[1]), rows.dtype)
+            kernels.correlate_few(rows[here], spread, products)
+            self.columns[places, here] = products.T[: len(places)]
 
-        for_each_block(-(-len(rows) // ROWS_PER_CHUNK), lambda: job, self.threads)
+        for_each_block(len(self.pieces), lambda: job, self.threads)
+        self.columns[np.ix_(places, self.job.twins)] = 0
 
 
 # Residuals ---------------------------------------------------------------------------------
@@ -367,14 +385,12 @@ class Products:
     def __call__(self, number: int) -> Piece:
         job = self.job
         signals = job.load(number)
-        b, n = len(signals.x), len(job.atoms.rows)
-        self.rest[:b] = signals.x
+        self.rest[: len(signals.x)] = signals.x
         found = _fresh(self.room, signals)
         block = Block(signals.x, self.c, signals.norm2, job.goal.squared(signals))
-        floor2 = np.maximum(block.goal2, job.rules.rounding**2 * signals.norm2)
-        found.status[signals.norm2 <= floor2] = kernels.CONVERGED
+        found.status[signals.norm2 <= block.goal2] = kernels.CONVERGED
         while (live := np.flatnonzero(found.status == kernels.GOING)).size:
-            np.matmul(self.rest[live], job.atoms.rows.T, out=self.c[: live.size, :n])
+            job.correlate(self.rest[live], self.c[: live.size])
             if job.orthogonal:
                 kernels.step_orthogonally(
                     job.atoms, job.rules, block, self.rest, live, found, self.bases

@@ -57,7 +57,7 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 
 def compiled(function: Function) -> Function:
     """Compile when first called, keep on disk where some folder can be written."""
-    options = {
+    options: dict[str, Any] = {
         "nogil": True,
         "error_model": "numpy",
         "fastmath": {"contract", "nsz", "reassoc", "arcp"},
@@ -110,7 +110,7 @@ class Block(NamedTuple):
 class Found(NamedTuple):
     """The state of each signal, and in the end its code for the atoms of the kernel."""
 
-    index: Array
+    chosen: Array
     value: Array
     size: Array
     residual2: Array
@@ -157,7 +157,7 @@ def sum_squares(rows: Array, norm2: Array) -> None:
 
 
 @compiled
-def steepest(c: Array) -> int:
+def steepest(c: Array) -> Any:
     """argmax \\|c_j\\|, the lowest index of several."""
     top, at = c.dtype.type(-1), 0
     for s in range(0, c.size, WIDE // c.itemsize):
@@ -168,7 +168,7 @@ def steepest(c: Array) -> int:
 
 
 @compiled
-def descend(c: Array, gamma: float, row: Array) -> int:
+def descend(c: Array, gamma: float, row: Array) -> Any:
     """c ← c − γ·row, and the argmax of the new \\|c_j\\|, in one pass."""
     step = c.dtype.type(gamma)
     top, at = c.dtype.type(-1), 0
@@ -182,12 +182,13 @@ def descend(c: Array, gamma: float, row: Array) -> int:
 
 
 @compiled
-def residual2(x: Array, rows: Array, index: Array, value: Array, rest: Array) -> float:
-    """‖x − Σ value_k z_k‖², from its definition."""
+def residual2(atoms: Atoms, block: Block, found: Found, used: int, rest: Array, r: int) -> float:
+    """‖x − Σ value_k z_k‖² of signal r, from its definition."""
+    x = block.x[r]
     for i in range(x.size):
         rest[i] = x[i]
-    for k in range(index.size):
-        a, z = value[k], rows[index[k]]
+    for k in range(used):
+        a, z = found.value[r, k], atoms.rows[found.chosen[r, k]]
         for i in range(x.size):
             rest[i] -= a * z[i]
     total = 0.0
@@ -197,15 +198,26 @@ def residual2(x: Array, rows: Array, index: Array, value: Array, rest: Array) ->
 
 
 @compiled
-def verdict(left2: float, floor2: float, used: int, steps: int, rules: Rules) -> int:
+def verdict(left2: float, goal2: float, used: int, steps: int, rules: Rules) -> int:
     """Whether a signal is finished, in the order of `solve`: fit, atoms, iterations."""
-    if left2 <= floor2:
+    if left2 <= goal2:
         return CONVERGED
     if used >= rules.n_nonzero:
         return MAX_ATOMS
     if steps >= rules.max_iter:
         return MAX_ITER
     return GOING
+
+
+@compiled
+def settle(
+    atoms: Atoms, rules: Rules, block: Block, found: Found, zero: float, rest: Array, r: int
+) -> None:
+    """The true ‖residual‖² of a finished signal; CONVERGED if nothing but rounding is left."""
+    if found.residual2[r] <= rules.trust * block.norm2[r]:
+        found.residual2[r] = residual2(atoms, block, found, found.size[r], rest, r)
+        if found.residual2[r] <= zero * zero:
+            found.status[r] = CONVERGED
 
 
 # Matching pursuit ------------------------------------------------------------------------
@@ -231,14 +243,13 @@ def matching_pursuit(
 def _pursue(
     atoms: Atoms, gram: Gram, rules: Rules, block: Block, found: Found, work: Work, r: int
 ) -> int:
-    c, norm2 = block.c[r], block.norm2[r]
-    zero = rules.rounding * np.sqrt(norm2)
-    floor2 = max(block.goal2[r], zero * zero)
+    c, norm2, goal2 = block.c[r], block.norm2[r], block.goal2[r]
+    zero = rules.rounding * np.sqrt(norm2) * atoms.radius
     used, steps, left2 = found.size[r], found.steps[r], found.residual2[r]
-    status = verdict(left2, floor2, used, steps, rules)
+    status = verdict(left2, goal2, used, steps, rules)
     j, missing = steepest(c), NOTHING
     while status == GOING:
-        if abs(c[j]) <= zero * atoms.radius:
+        if abs(c[j]) <= zero:
             status = CONVERGED
             break
         if gram.slot[j] < 0:
@@ -246,25 +257,24 @@ def _pursue(
             break
         gamma = c[j] / atoms.norm2[j]  # z_t = LMO(∇f(x_t)), exact step
         if work.place[j] == 0:
-            found.index[r, used] = j
+            found.chosen[r, used] = j
             found.value[r, used] = 0.0
             used += 1
             work.place[j] = used
         found.value[r, work.place[j] - 1] += gamma  # x_{t+1} = x_t − γ z_t
         steps += 1
         left2 -= gamma * c[j]
-        last = used >= rules.n_nonzero or steps >= rules.max_iter
-        if (last or block.goal2[r] >= 0) and left2 <= rules.trust * norm2:
-            index, value = found.index[r, :used], found.value[r, :used]
-            left2 = residual2(block.x[r], atoms.rows, index, value, work.rest)
-        status = verdict(left2, floor2, used, steps, rules)
+        if goal2 >= 0 and left2 <= rules.trust * norm2:
+            left2 = residual2(atoms, block, found, used, work.rest, r)
+        status = verdict(left2, goal2, used, steps, rules)
         if status == GOING:
             j = descend(c, gamma, gram.rows[gram.slot[j]])
     found.size[r], found.steps[r], found.status[r] = used, steps, status
     found.residual2[r] = left2
     if status != GOING:
+        settle(atoms, rules, block, found, zero, work.rest, r)
         for k in range(used):
-            work.place[found.index[r, k]] = 0
+            work.place[found.chosen[r, k]] = 0
     return missing
 
 
@@ -315,14 +325,12 @@ def gather_few(
             a = np.float64(value[j, r])
             if a != 0:
                 left2 -= a * (np.float64(first_c[j, r]) + c[j, r])
-                found.index[r, used], found.value[r, used] = j, a
+                found.chosen[r, used], found.value[r, used] = j, a
                 used += 1
-        if left2 <= rules.trust * block.norm2[r]:
-            index, values = found.index[r, :used], found.value[r, :used]
-            left2 = residual2(block.x[r], atoms.rows, index, values, rest)
         found.size[r], found.residual2[r] = used, left2
-        finished = found.steps[r] < rules.max_iter or left2 <= rules.rounding**2 * block.norm2[r]
-        found.status[r] = CONVERGED if finished else MAX_ITER
+        found.status[r] = CONVERGED if found.steps[r] < rules.max_iter else MAX_ITER
+        zero = rules.rounding * np.sqrt(block.norm2[r])
+        settle(atoms, rules, block, found, zero, rest, r)
 
 
 # Orthogonal pursuit ----------------------------------------------------------------------
@@ -351,17 +359,16 @@ def orthogonal(
 def _pursue_orthogonally(
     atoms: Atoms, gram: Gram, rules: Rules, block: Block, found: Found, work: Work, r: int
 ) -> int:
-    c, norm2 = block.c[r], block.norm2[r]
-    zero = rules.rounding * np.sqrt(norm2)
-    floor2 = max(block.goal2[r], zero * zero)
+    c, norm2, goal2 = block.c[r], block.norm2[r], block.goal2[r]
     used, steps, left2 = found.size[r], found.steps[r], found.residual2[r]
-    status = verdict(left2, floor2, used, steps, rules)
+    zero = _uncertainty(atoms, rules, work, norm2, used)
+    status = verdict(left2, goal2, used, steps, rules)
     j, missing, refused = steepest(c), NOTHING, 0.0
     while status == GOING:
-        if abs(c[j]) <= zero * atoms.radius:
-            status = STALLED if refused > 8 * zero * atoms.radius else CONVERGED
+        if abs(c[j]) <= zero:
+            status = STALLED if refused > 8 * zero else CONVERGED
             break
-        if used == found.index.shape[1]:
+        if used == found.chosen.shape[1]:
             status = STALLED  # as many atoms as dimensions, and something is left by rounding
             break
         pivot = _pivot(work, used, j, atoms.norm2[j])
@@ -376,23 +383,32 @@ def _pursue_orthogonally(
             break
         work.lower[used, used] = np.sqrt(pivot)
         work.along[used] = c[j] / work.lower[used, used]
-        found.index[r, used] = j
+        found.chosen[r, used] = j
         used += 1
         steps += 1
         left2 -= work.along[used - 1] ** 2
-        last = used >= rules.n_nonzero or steps >= rules.max_iter
-        if (last or block.goal2[r] >= 0) and left2 <= rules.trust * norm2:
+        zero = _uncertainty(atoms, rules, work, norm2, used)
+        if goal2 >= 0 and left2 <= rules.trust * norm2:
             solve_upper(work.lower, work.along, found.value[r], used)
-            index, value = found.index[r, :used], found.value[r, :used]
-            left2 = residual2(block.x[r], atoms.rows, index, value, work.rest)
-        status = verdict(left2, floor2, used, steps, rules)
+            left2 = residual2(atoms, block, found, used, work.rest, r)
+        status = verdict(left2, goal2, used, steps, rules)
         if status == GOING:
             j, refused = _extend(work, used - 1, c, gram.rows[gram.slot[j]]), 0.0
     found.size[r], found.steps[r], found.status[r] = used, steps, status
     found.residual2[r] = left2
     if status != GOING:
         solve_upper(work.lower, work.along, found.value[r], used)
+        settle(atoms, rules, block, found, zero, work.rest, r)
     return missing
+
+
+@compiled
+def _uncertainty(atoms: Atoms, rules: Rules, work: Work, norm2: float, used: int) -> float:
+    """The slope that counts as zero: a short pivot makes the correlations that much less sure."""
+    total = np.sqrt(norm2)
+    for k in range(used):
+        total += abs(work.along[k]) * atoms.radius / work.lower[k, k]
+    return rules.rounding * total * atoms.radius
 
 
 @compiled
@@ -400,7 +416,7 @@ def _pivot(work: Work, used: int, j: int, norm2: float) -> float:
     """The squared distance of atom j to the span of the active atoms; row `used` of `lower`."""
     tile = WIDE // work.basis.itemsize
     at = (j // tile) * tile * work.weight.size + j % tile
-    pivot = norm2
+    pivot = float(norm2)
     for k in range(used):
         w = work.basis[at + k * tile]
         work.weight[k] = w
@@ -410,7 +426,7 @@ def _pivot(work: Work, used: int, j: int, norm2: float) -> float:
 
 
 @compiled
-def _extend(work: Work, k: int, c: Array, row: Array) -> int:
+def _extend(work: Work, k: int, c: Array, row: Array) -> Any:
     """⟨z, q_k⟩ = (row − Σ_i weight_i ⟨z, q_i⟩)/pivot for every z; c ← c − along_k ⟨z, q_k⟩."""
     basis, weight = work.basis, work.weight
     inverse = c.dtype.type(1 / work.lower[k, k])
@@ -505,19 +521,21 @@ def step_from_residuals(
     for k in range(live.size):
         r, c = live[k], block.c[k]
         j = steepest(c)
-        if abs(c[j]) <= rules.rounding * np.sqrt(block.norm2[r]) * atoms.radius:
+        zero = rules.rounding * np.sqrt(block.norm2[r]) * atoms.radius
+        if abs(c[j]) <= zero:
             found.status[r] = CONVERGED
+            settle(atoms, rules, block, found, zero, room, r)
             continue
         gamma = c[j] / atoms.norm2[j]
         position = 0
-        while position < found.size[r] and found.index[r, position] != j:
+        while position < found.size[r] and found.chosen[r, position] != j:
             position += 1
         if position == found.size[r]:
-            found.index[r, position], found.value[r, position] = j, 0.0
+            found.chosen[r, position], found.value[r, position] = j, 0.0
             found.size[r] += 1
         found.value[r, position] += gamma
         _take_off(rest[r], rest.dtype.type(gamma), atoms.rows[j])
-        _close(atoms, rules, block, found, r, gamma * c[j], room)
+        _close(atoms, rules, block, found, gamma * c[j], zero, room, r)
 
 
 @compiled
@@ -531,29 +549,28 @@ def step_orthogonally(
         r = live[k]
         zero = rules.rounding * np.sqrt(block.norm2[r]) * atoms.radius
         refused, used = 0.0, found.size[r]
-        if used == found.index.shape[1]:
-            found.status[r] = STALLED
-            continue
         j = steepest(block.c[k])
-        while abs(block.c[k, j]) > zero:
+        while abs(block.c[k, j]) > zero and used < found.chosen.shape[1]:
             pivot = _orthonormal(atoms.rows[j], q[r], lower[r], used)
             if pivot > rules.dependent * atoms.norm2[j]:
                 break
             refused = max(refused, abs(block.c[k, j]))
             block.c[k, j] = 0
             j = steepest(block.c[k])
-        if abs(block.c[k, j]) <= zero:
-            found.status[r] = STALLED if refused > 8 * zero else CONVERGED
+        if abs(block.c[k, j]) <= zero or used == found.chosen.shape[1]:
+            stuck = abs(block.c[k, j]) > zero or refused > 8 * zero
+            found.status[r] = STALLED if stuck else CONVERGED
+            settle(atoms, rules, block, found, zero, room, r)
             continue
         beta = 0.0
         for i in range(rest.shape[1]):
             beta += np.float64(q[r, used, i]) * rest[r, i]
         along[r, used] = beta
-        found.index[r, used] = j
+        found.chosen[r, used] = j
         found.size[r] += 1
         _take_off(rest[r], rest.dtype.type(beta), q[r, used])
         solve_upper(lower[r], along[r], found.value[r], found.size[r])
-        _close(atoms, rules, block, found, r, beta * beta, room)
+        _close(atoms, rules, block, found, beta * beta, zero, room, r)
 
 
 @compiled
@@ -589,18 +606,24 @@ def _orthonormal(z: Array, q: Array, lower: Array, used: int) -> float:
 
 @compiled
 def _close(
-    atoms: Atoms, rules: Rules, block: Block, found: Found, r: int, fallen: float, room: Array
+    atoms: Atoms,
+    rules: Rules,
+    block: Block,
+    found: Found,
+    fallen: float,
+    zero: float,
+    room: Array,
+    r: int,
 ) -> None:
     """The end of a step: what is left of the signal, and whether it is finished."""
     found.steps[r] += 1
     left2 = found.residual2[r] - fallen
-    last = found.size[r] >= rules.n_nonzero or found.steps[r] >= rules.max_iter
-    if (last or block.goal2[r] >= 0) and left2 <= rules.trust * block.norm2[r]:
-        index, value = found.index[r, : found.size[r]], found.value[r, : found.size[r]]
-        left2 = residual2(block.x[r], atoms.rows, index, value, room)
+    if block.goal2[r] >= 0 and left2 <= rules.trust * block.norm2[r]:
+        left2 = residual2(atoms, block, found, found.size[r], room, r)
     found.residual2[r] = left2
-    floor2 = max(block.goal2[r], rules.rounding**2 * block.norm2[r])
-    found.status[r] = verdict(left2, floor2, found.size[r], found.steps[r], rules)
+    found.status[r] = verdict(left2, block.goal2[r], found.size[r], found.steps[r], rules)
+    if found.status[r] != GOING:
+        settle(atoms, rules, block, found, zero, room, r)
 
 
 # Codes ------------------------------------------------------------------------------------
@@ -617,7 +640,7 @@ def collect(found: Found, unscale: Array, scale: Array, index: Array, value: Arr
     for r in range(found.size.size):
         top = 0.0
         for k in range(found.size[r]):
-            j = found.index[r, k]
+            j = found.chosen[r, k]
             a = found.value[r, k] * unscale[r] / scale[j]
             top = max(top, abs(a))
             index[at], value[at] = j, a

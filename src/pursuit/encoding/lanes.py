@@ -29,9 +29,9 @@ counted(v, top)             v + 1 in the lanes where top ≥ 0
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, TypeVar, cast
+from typing import Any, cast
 
-from llvmlite import ir
+from llvmlite import ir  # type: ignore[import-untyped]
 from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic, models, register_model
@@ -41,12 +41,11 @@ WIDE = 256
 NARROW = 64
 
 Declared = Callable[..., Any]
-Function = TypeVar("Function", bound=Declared)
 _FAST = ("contract", "nsz", "nnan", "ninf")
 _INT32 = ir.IntType(32)
 
 
-class Lanes(types.Type):  # type: ignore[misc]
+class Lanes(types.Type):
     """`width` numbers of one type."""
 
     def __init__(self, dtype: Any, width: int) -> None:
@@ -55,13 +54,14 @@ class Lanes(types.Type):  # type: ignore[misc]
 
 
 @register_model(Lanes)
-class _LanesModel(models.PrimitiveModel):  # type: ignore[misc]
+class _LanesModel(models.PrimitiveModel):
     def __init__(self, manager: Any, lanes: Lanes) -> None:
-        super().__init__(manager, lanes, _vector(lanes))
+        super().__init__(manager, lanes, _vector(lanes))  # type: ignore[no-untyped-call]
 
 
-def _intrinsic(function: Function) -> Function:
-    return cast(Function, intrinsic(function))
+def _intrinsic(function: Declared) -> Declared:
+    """Numba's decorator; the function it gives is called without the typing context."""
+    return cast(Declared, intrinsic(function))
 
 
 def _number(dtype: Any) -> Any:
@@ -76,7 +76,8 @@ def _call(builder: Any, name: str, lanes: Lanes, result: Any, *arguments: Any) -
     """A call of an intrinsic of LLVM that takes a whole vector."""
     kind = ir.FunctionType(result, [argument.type for argument in arguments])
     suffix = f"v{lanes.width}f{lanes.dtype.bitwidth}"
-    function = cgutils.get_or_insert_function(builder.module, kind, f"llvm.{name}.{suffix}")
+    insert: Declared = cgutils.get_or_insert_function
+    function = insert(builder.module, kind, f"llvm.{name}.{suffix}")
     return builder.call(function, arguments, fastmath=("nnan", "nsz"))
 
 
@@ -106,7 +107,7 @@ def _loader(bytes_: int, doc: str) -> Declared:
         lanes = Lanes(array.dtype, bytes_ * 8 // array.dtype.bitwidth)
 
         def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-            address = _address(context, builder, signature.args[0], *args, lanes)
+            address = _address(context, builder, signature.args[0], args[0], args[1], lanes)
             # Arrays are aligned to their items, whatever the vector would like.
             return builder.load(address, align=array.dtype.bitwidth // 8)
 
@@ -210,9 +211,7 @@ def first(typing_context: Any, v: Any, s: Any) -> Any:
     """The place of the first lane with |lane| = s."""
 
     def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        hits = builder.fcmp_ordered(
-            "==", _abs(builder, args[0], v), _spread(builder, args[1], v)
-        )
+        hits = builder.fcmp_ordered("==", _abs(builder, args[0], v), _spread(builder, args[1], v))
         bits = ir.IntType(v.width)
         place = builder.cttz(builder.bitcast(hits, bits), ir.Constant(ir.IntType(1), 0))
         return place if v.width == 64 else builder.zext(place, ir.IntType(64))

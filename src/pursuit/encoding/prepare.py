@@ -87,6 +87,23 @@ def prepare_atoms(
     return Atoms(rows, norm2, float(np.sqrt(norm2.max()))), scale
 
 
+def equal_to_earlier(atoms: Atoms) -> Array:
+    """The atoms that are an earlier one, or an earlier one's negative, bit for bit."""
+    order = np.argsort(atoms.norm2, kind="stable")
+    again = np.diff(atoms.norm2[order]) == 0
+    if not again.any():
+        return np.empty(0, np.intp)
+    # Only atoms of equal norm can be equal; most dictionaries have none of them.
+    alike = np.sort(order[np.append(again, False) | np.append(False, again)])
+    rows = atoms.rows[alike]
+    leading = rows[np.arange(len(rows)), np.argmax(rows != 0, axis=1)]
+    rows = np.where(leading[:, None] < 0, -rows, rows) + 0  # no negative zeros
+    keys = rows.view(np.dtype((np.void, rows.dtype.itemsize * rows.shape[1]))).ravel()
+    first = np.unique(keys, return_index=True)[1]
+    twins: Array = np.delete(alike, first)
+    return twins
+
+
 def _norms2(rows: Array, threads: int) -> Array:
     norm2 = np.empty(len(rows))
 
@@ -121,7 +138,8 @@ def _divide_powers(rows: Array, chosen: Array) -> Array:
     """Divide rows, in place, by the powers of two next to their largest entries."""
     exponent = np.frexp(np.abs(rows[chosen]).max(axis=1))[1]
     rows[chosen] = np.ldexp(rows[chosen], -exponent[:, None])
-    return np.ldexp(1.0, exponent)
+    powers: Array = np.ldexp(1.0, exponent)
+    return powers
 
 
 def _divide_norms(rows: Array, norm2: Array, odd: Array) -> Array:
@@ -137,7 +155,8 @@ def _divide_norms(rows: Array, norm2: Array, odd: Array) -> Array:
     # the atom to the last digit but one.
     norms = np.sqrt(norm2).astype(rows.dtype)
     rows /= norms[:, None]
-    return scale * norms
+    scale *= norms
+    return scale
 
 
 def _divide_one_power(rows: Array) -> Array:

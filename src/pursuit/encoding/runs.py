@@ -147,13 +147,15 @@ def _draw(direction: Direction, problem: Problem) -> Draw | None:
     last = int(np.flatnonzero(sampling.p)[-1])
 
     def uniform(rng: np.random.Generator, signals: int, span: Span) -> Array:
-        return rng.integers(0, n, (signals, span[1] - span[0]), dtype=np.int32)
+        drawn: Array = rng.integers(0, n, (signals, span[1] - span[0]), dtype=np.int32)
+        return drawn
 
     def weighted(rng: np.random.Generator, signals: int, span: Span) -> Array:
         heights = cumulated[-1] * rng.random((signals, span[1] - span[0]))
         places = np.searchsorted(cumulated, heights, side="right")
         # Rounding may lift a height to the very top, where no atom is left.
-        return np.minimum(places, last).astype(np.int32)
+        drawn: Array = np.minimum(places, last).astype(np.int32)
+        return drawn
 
     return uniform if sampling.uniform else weighted
 
@@ -278,7 +280,7 @@ class _Job:
         for start in range(0, self.grid[-1], SEGMENT):
             span = (start, min(start + SEGMENT, int(self.grid[-1])))
             picks, probes = (
-                _drawn(draw, rng, len(first), span)
+                _drawn(draw, rng, first.shape, span)
                 for draw, rng in zip((self.rules.picks, self.rules.probes), rngs, strict=True)
             )
             here = slice(*np.searchsorted(self.grid, span, side="right"))
@@ -310,9 +312,21 @@ def _value(x: Iterates, reference: Iterates) -> float:
     return 0.5 * float(np.vdot(coef, x.s.astype(np.float64) + reference.s))
 
 
-def _drawn(draw: Draw | None, rng: np.random.Generator, signals: int, span: Span) -> Array:
+def _drawn(
+    draw: Draw | None, rng: np.random.Generator, shape: tuple[int, int], span: Span
+) -> Array:
     """The atoms of a segment; an empty array tells a kernel to ask the oracle."""
-    return np.empty((signals, 0), np.int32) if draw is None else draw(rng, signals, span)
+    signals, n = shape
+    if draw is None:
+        return np.empty((signals, 0), np.int32)
+    drawn = np.ascontiguousarray(draw(rng, signals, span), np.int32)
+    # Kernels do not look where they read: what they are given has to fit.
+    if drawn.shape != (signals, span[1] - span[0]) or drawn.min() < 0 or drawn.max() >= n:
+        raise InputError(
+            f"draws: expected row numbers below {n} for {signals} signals and iterations "
+            f"{span[0]} to {span[1]}, got an array of shape {drawn.shape}"
+        )
+    return drawn
 
 
 def _grid(grid: object) -> Array:

@@ -106,7 +106,10 @@ class Panel:
 
 
 def grid_up_to(iterations: int) -> Array:
-    """0, 1, 2, … and then about `POINTS_PER_DECADE` numbers for each factor of ten."""
+    """0, about `POINTS_PER_DECADE` numbers for each factor of ten, and 1, 2, 5, 10, 20, 50, …"""
     points = int(POINTS_PER_DECADE * np.log10(max(iterations, 10)))
     spaced = np.geomspace(1, iterations, points).round().astype(np.int64)
-    return np.unique(np.concatenate([[0], spaced]))
+    powers = 10 ** np.arange(int(np.log10(iterations)) + 1)
+    round_numbers = np.outer(powers, [1, 2, 5]).ravel()
+    grid: Array = np.unique(np.concatenate([[0], spaced, round_numbers]))
+    return grid[grid <= iterations]

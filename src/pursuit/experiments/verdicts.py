@@ -166,8 +166,8 @@ def _ends(panel: Panel, fast: str, slow: str) -> str:
     """Both losses half way (in orders of magnitude) and at the end."""
     middle = int(np.searchsorted(panel.grid, np.sqrt(panel.grid[-1])))
     return "; ".join(
-        f"t = {panel.grid[k]}: {_number(panel.curves[fast].median[k])} against "
-        f"{_number(panel.curves[slow].median[k])}"
+        f"t = {panel.grid[k]}: {_loss(panel.curves[fast], k)} against "
+        f"{_loss(panel.curves[slow], k)}"
         for k in (middle, len(panel.grid) - 1)
     )
 
@@ -175,9 +175,9 @@ def _ends(panel: Panel, fast: str, slow: str) -> str:
 def _describe(panel: Panel, key: str, runaway: Divergence) -> str:
     curve = panel.curves[key]
     text = (
-        f"{_label(key)} falls to {_number(runaway.lowest)} at t = {runaway.lowest_at}, then rises: "
+        f"{_label(key)} falls to {runaway.lowest:.3g} at t = {runaway.lowest_at}, then rises: "
         f"above its first value from t = {runaway.above_start_at}, "
-        f"{_number(curve.median[-1])} at t = {panel.grid[-1]}"
+        f"{_loss(curve, -1)} at t = {panel.grid[-1]}"
     )
     if panel.runs > 1:
         gone = sum(divergence(panel.grid, row) is not None for row in curve.losses)
@@ -196,11 +196,14 @@ PAIRS = (
 def _leads(panels: list[Panel]) -> Iterator[Finding]:
     """Compare every other panel with the one of the lowest dimension."""
     low = min(panels, key=lambda panel: panel.dimension)
+    alone = all(panel.dimension == low.dimension for panel in panels)
     for case, steepest, drawn in PAIRS:
         for panel in panels:
-            if panel.dimension > low.dimension:
-                judged = _lead(panel, low, steepest, drawn)
+            if alone:
+                judged = "not judged", "needs experiments in different dimensions"
                 yield Finding(LEAD, case, panel.name, *judged)
+            elif panel.dimension > low.dimension:
+                yield Finding(LEAD, case, panel.name, *_lead(panel, low, steepest, drawn))
 
 
 def _lead(high: Panel, low: Panel, steepest: str, drawn: str) -> Judgement:
@@ -244,8 +247,12 @@ def _label(key: str) -> str:
     return CONTESTANTS[key].label
 
 
-def _number(loss: float) -> str:
-    return "overflow" if loss >= HUGE else f"{loss:.3g}"
+def _loss(curve: Curve, k: int) -> str:
+    """The k-th median in words, where it is beyond numbers or below their resolution."""
+    loss, smallest = curve.median[k], RESOLUTION * curve.median[0]
+    if loss >= HUGE:
+        return "overflow"
+    return f"{loss:.3g}" if loss > smallest else f"under {smallest:.1g}"
 
 
 def interval(values: Array) -> str:

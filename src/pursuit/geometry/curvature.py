@@ -73,7 +73,7 @@ Measure = Callable[[Array], Width]
 
 
 def _width(atoms: AtomSet, measure: Measure) -> Constant:
-    serves = "Lemma 6, the older rate of Algorithm 1"
+    serves = "Lemma 6, older rate"
     form = closed_form(atoms, Sampling(atoms))
     if form is not None:
         return Constant(sqrt(form.squared_width), Kind.EXACT, serves)
@@ -120,7 +120,7 @@ def _between_norms(H: SpanHessian, atoms: AtomSet, serves: str) -> Constant:
 
 def euclidean_convexity(f: Objective, atoms: AtomSet) -> Constant:
     """μ, the strong convexity of f over lin(A) in ‖·‖₂: λ_min of H there for a quadratic."""
-    serves = "Lemma 6, the older rate of Algorithm 1"
+    serves = "Lemma 6, older rate"
     if not curved(f, atoms) or round_bowl(f):
         return Constant(f.mu, Kind.EXACT if round_bowl(f) else Kind.LOWER, serves)
     assert isinstance(f, QuadraticObjective)

@@ -20,7 +20,7 @@ def radius(atoms: AtomSet) -> Constant:
 
 def diameter(atoms: AtomSet) -> Constant:
     """max ‖z − z′‖ over A ∪ −A, which is twice the radius."""
-    return Constant(2 * atoms.radius, _radius_kind(atoms), "the older rates of matching pursuit")
+    return Constant(2 * atoms.radius, _radius_kind(atoms), "older rates")
 
 
 def _radius_kind(atoms: AtomSet) -> Kind:

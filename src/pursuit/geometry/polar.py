@@ -153,7 +153,7 @@ def _climb(rows: Array, start: Array, rng: np.random.Generator) -> Array:
             break
         outward = _outside(held, u)
         if np.linalg.norm(outward) <= ON * np.linalg.norm(u):
-            outward = _outside(held, rng.standard_normal(r))
+            outward = _outside(held, rng.standard_normal(size=(r,)))
         u = u + _room(c, rows @ outward, active).min() * outward
     farthest: Array = u / np.abs(rows @ u).max()
     return farthest
@@ -168,7 +168,8 @@ def _pivot(rows: Array, u: Array, moves: int = 50) -> Array:
         if active.sum() != r or np.linalg.cond(rows[active]) > 1e10:
             break
         edges = -np.linalg.inv(rows[active]) * np.sign(c[active])
-        length = _room(c[:, None], rows @ edges, active).min(axis=0)
+        # On its edge the constraint that is let go falls from one to minus one.
+        length = np.minimum(_room(c[:, None], rows @ edges, active).min(axis=0), 2)
         gain = 2 * length * (u @ edges) + length**2 * np.einsum("ij,ij->j", edges, edges)
         best = int(np.argmax(gain))
         if not gain[best] > 1e-10 * (u @ u):

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+import numpy as np
+
 from pursuit.errors import InputError
 from pursuit.objectives.base import Objective
-from pursuit.validation import Array, count, non_negative, positive, shaped_array
+from pursuit.validation import Array, count, non_negative, positive
 
 
 class Function(Objective):
@@ -65,4 +67,11 @@ class Function(Objective):
             raise InputError(
                 'gradient: this Function has none; expected one, or method="gradient-free"'
             )
-        return shaped_array("gradient", self._gradient(x), self.shape)
+        # Not a number or infinite is for a line search to step back from, where it went too far.
+        gradient: Array = np.asarray(self._gradient(x))
+        if gradient.shape != self.shape or gradient.dtype.kind not in "fiu":
+            raise InputError(
+                f"gradient: expected an array of real numbers of shape {self.shape}, "
+                f"got shape {gradient.shape} and type {gradient.dtype}"
+            )
+        return gradient

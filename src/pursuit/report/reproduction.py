@@ -1,0 +1,80 @@
+"""The page of the reproduced experiments: the verdicts, and the curves behind them."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Any
+
+from pursuit.files.whole import whole_file
+from pursuit.report.charts import Axis, Chart, Line
+from pursuit.report.page import render
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from pursuit.experiments.curves import Panel
+    from pursuit.experiments.verdicts import Finding
+
+HEADROOM = 30.0
+"""How far above the first loss a chart reaches."""
+RESOLUTION = 1e-9
+"""How far below the first loss a chart reaches at most."""
+
+
+def reproduction_page(
+    panels: Sequence[Panel], findings: Sequence[Finding], path: str | os.PathLike[str]
+) -> None:
+    """Write the page to `path`, whole or not at all."""
+    text = reproduction_html(panels, findings)
+    with whole_file(path) as part:
+        part.write_text(text, encoding="utf-8")
+
+
+def reproduction_html(panels: Sequence[Panel], findings: Sequence[Finding]) -> str:
+    """The text of the page."""
+    charts = [
+        [_chart(panel, "iteration").as_data(), _chart(panel, "products with all atoms").as_data()]
+        for panel in panels
+    ]
+    return render(
+        "reproduction.html",
+        ("reproduction.js",),
+        {"charts": charts},
+        panels=[_described(panel) for panel in panels],
+        claims=_claims(findings),
+    )
+
+
+def _described(panel: Panel) -> dict[str, Any]:
+    facts = [f"{name}: {value:.6g}" for name, value in panel.facts.items()]
+    runs = f"{panel.runs} problems: medians, and the range of eight in ten"
+    return {
+        "name": panel.name,
+        "title": panel.title,
+        "facts": facts if panel.runs == 1 else [runs, *facts],
+    }
+
+
+def _claims(findings: Sequence[Finding]) -> list[dict[str, Any]]:
+    """The findings in their order, those on the same claim together."""
+    claims: dict[str, list[Finding]] = {}
+    for finding in findings:
+        claims.setdefault(finding.claim, []).append(finding)
+    return [{"claim": claim, "findings": some} for claim, some in claims.items()]
+
+
+def _chart(panel: Panel, against: str) -> Chart:
+    from pursuit.experiments.curves import CONTESTANTS
+
+    start = float(panel.curves["mp"].median[0])
+    lowest = min(float(curve.median[-1]) for curve in panel.curves.values())
+    x = Axis(against, log=True)
+    y = Axis(panel.loss, True, max(lowest / 3, RESOLUTION * start), HEADROOM * start)
+    chart = Chart(f"{panel.name}: loss against {against}", x, y)
+    for k, (key, contestant) in enumerate(CONTESTANTS.items()):
+        if key in panel.curves:
+            curve = panel.curves[key]
+            where = panel.grid if against == "iteration" else curve.products
+            band = (curve.quantile(0.1), curve.quantile(0.9)) if panel.runs > 1 else (None, None)
+            chart.lines.append(Line(contestant.label, where, curve.median, k, *band))
+    return chart

@@ -1,0 +1,172 @@
+"""The best point of x − span(a few directions), and a proved lower bound on what it gains.
+
+Directions are differences of stored arrays (`pursuit.points.Shift`), so nothing here costs a
+product with the atoms: f on the plane is seen through the correlations of a Gram form, through
+the image of x under f's linear map, or not at all.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from math import sqrt
+
+import numpy as np
+
+from pursuit.descent import descend
+from pursuit.line_search import Line
+from pursuit.objectives.base import Objective, QuadraticObjective
+from pursuit.objectives.linear_models import LinearModel
+from pursuit.points import AmbientPoint, GramPoint, Point, Shift
+from pursuit.validation import Array
+
+FLAT = 0.05
+"""Newton steps end when the slopes on the plane have fallen to this share of the first ones."""
+
+
+def seen(x: Point) -> bool:
+    """Whether f on a plane through x can be looked at without products."""
+    return isinstance(x.f, (QuadraticObjective, LinearModel)) and (
+        isinstance(x, (GramPoint, AmbientPoint))
+    )
+
+
+def refine(x: Point, directions: list[Shift]) -> float:
+    """Move x to the best point of x − span(directions); a proved lower bound on the decrease."""
+    plane = _over(x, directions)
+    delta, decrease = plane.best()
+    for step, direction in zip(delta.tolist(), directions, strict=True):
+        if step:
+            x.shift(step, direction)
+    return decrease
+
+
+def bend(x: Point, direction: Shift) -> float:
+    """dᵀHd for a quadratic f, 0 for any other."""
+    if not isinstance(x.f, QuadraticObjective):
+        return 0.0
+    if isinstance(x, GramPoint):
+        return max(float(direction["coef"] @ direction["s"]), 0.0)
+    return x.f.curvature(direction["x"], direction.get("image", direction["x"]))
+
+
+class Plane(ABC):
+    """f(x − Σ δ_i d_i) as a function of δ."""
+
+    def __init__(self, directions: list[Shift]) -> None:
+        self._directions = directions
+
+    def _rows(self, name: str) -> Array:
+        """One of the arrays of each direction as rows, in float64."""
+        rows = [direction[name].reshape(-1) for direction in self._directions]
+        return np.array(rows, np.float64)
+
+    @abstractmethod
+    def best(self) -> tuple[Array, float]:
+        """The minimiser δ, and a proved lower bound on f(x) − f(x − Σ δ_i d_i)."""
+
+
+class QuadraticPlane(Plane):
+    """A quadratic: the slopes at x and the Hessian between the directions say all."""
+
+    def __init__(self, x: Point, directions: list[Shift]) -> None:
+        super().__init__(directions)
+        self.cut = float(np.sqrt(np.finfo(x.coef.dtype).eps))
+        if isinstance(x, GramPoint):
+            coef = self._rows("coef")
+            self.slopes, self.hessian = coef @ x.s, coef @ self._rows("s").T
+        else:
+            assert isinstance(x, AmbientPoint)
+            assert isinstance(x.f, QuadraticObjective)
+            self.slopes = self._rows("x") @ x.gradient().reshape(-1)
+            self.hessian = self._ambient(x.f, "x" if x.image is x.x else "image")
+
+    def _ambient(self, f: QuadraticObjective, image: str) -> Array:
+        images = self._rows(image)
+        if f.isometric:
+            return images @ images.T
+        pulled = [f.pull(direction[image]).reshape(-1) for direction in self._directions]
+        product: Array = self._rows("x") @ np.array(pulled, np.float64).T
+        return product
+
+    def best(self) -> tuple[Array, float]:
+        return solve_small(self.hessian, self.slopes, self.cut)
+
+
+class LinearPlane(Plane):
+    """A linear model: the images of x and of the directions say all."""
+
+    def __init__(self, x: AmbientPoint, f: LinearModel, directions: list[Shift]) -> None:
+        super().__init__(directions)
+        self.f, self.u = f, x.image
+        self.cut = float(np.sqrt(np.finfo(x.coef.dtype).eps))
+        self.images = self._rows("image")
+        rows = self._rows("x") if f.l2 else np.zeros((len(directions), 1))
+        self.pull = f.l2 * (rows @ x.x.reshape(-1)) if f.l2 else 0.0
+        self.ridge = f.l2 * (rows @ rows.T)
+
+    def slopes(self, delta: Array) -> Array:
+        """⟨∇f(x − Σ δ_i d_i), d_j⟩."""
+        here: Array = self.images @ self.f.slopes(self.u - delta @ self.images)
+        return here + self.pull - self.ridge @ delta
+
+    def _newton(self, delta: Array, slopes: Array) -> Array:
+        bends = self.f.bends(self.u - delta @ self.images)
+        hessian = (self.images * bends) @ self.images.T + self.ridge
+        return solve_small(hessian, slopes, self.cut)[0]
+
+    def best(self) -> tuple[Array, float]:
+        bound = self.f.bend * (self.images * self.f.weights) @ self.images.T + self.ridge
+        scale = np.sqrt(np.maximum(np.diag(bound), np.finfo(np.float64).tiny))
+        first = self.slopes(np.zeros(len(scale)))
+        enough = FLAT * float(np.max(np.abs(first) / scale))
+        delta, _ = descend(self.slopes, first, self._newton, scale, enough)
+        fall = float(first @ delta)
+        if not fall > 0:
+            return np.zeros(len(scale)), 0.0
+        # Along 0 … δ the slope falls, by convexity: sums of its right ends are lower bounds.
+        line = Line(lambda t: float(self.slopes(t * delta) @ delta), fall, delta @ bound @ delta)
+        decrease = line.sharpen(1.0) if line(1.0) > -np.inf else 0.0
+        return (delta, decrease) if decrease > 0 else (np.zeros(len(scale)), 0.0)
+
+
+def _over(x: Point, directions: list[Shift]) -> Plane:
+    f: Objective = x.f
+    if isinstance(f, LinearModel):
+        assert isinstance(x, AmbientPoint)
+        return LinearPlane(x, f, directions)
+    return QuadraticPlane(x, directions)
+
+
+def solve_small(hessian: Array, slopes: Array, cut: float) -> tuple[Array, float]:
+    """The minimiser δ of ½δᵀHδ − slopes·δ over what H tells from rounding, and minus its value.
+
+    A Cholesky factorisation of H scaled to a diagonal of ones; a direction whose pivot is at most
+    `cut`, because it hardly leaves the span of those before it, is left alone.
+    """
+    k = len(slopes)
+    lower, scale, along = np.zeros((k, k)), np.zeros(k), np.zeros(k)
+    for i in range(k):
+        if not hessian[i, i] > 0:
+            continue
+        unit = 1 / sqrt(hessian[i, i])
+        pivot, rest = 1.0, slopes[i] * unit
+        for j in range(i):
+            if scale[j] > 0:
+                entry = hessian[i, j] * unit * scale[j]
+                for other in range(j):
+                    entry -= lower[i, other] * lower[j, other]
+                entry /= lower[j, j]
+                lower[i, j] = entry
+                pivot -= entry * entry
+                rest -= entry * along[j]
+        if pivot > cut:
+            scale[i], lower[i, i] = unit, sqrt(pivot)
+            along[i] = rest / lower[i, i]
+    delta = np.zeros(k)
+    for i in range(k - 1, -1, -1):
+        if scale[i] > 0:
+            rest = along[i]
+            for j in range(i + 1, k):
+                rest -= lower[j, i] * delta[j]
+            delta[i] = rest / lower[i, i]
+    return delta * scale, 0.5 * float(np.dot(along, along))

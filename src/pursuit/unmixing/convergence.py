@@ -1,0 +1,102 @@
+"""How fast the paper's methods reach the best fit of a scene's pixels."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from pursuit.unmixing.extraction import Array
+
+SAMPLE = 2000
+"""Pixels that the methods are run on at most, evenly spaced in the scene."""
+ITERATIONS = 1000
+POINTS = 60
+LOWEST = 1e-12
+"""Relative distances below this are rounding."""
+
+
+@dataclass(frozen=True, eq=False)
+class Convergence:
+    """Σ f(x_t) − f* over pixels, relative to t = 0, f = ½‖x − pixel‖² over the endmembers' span.
+
+    Attributes
+    ----------
+    grid
+        Iteration numbers from 1.
+    curves
+        One value for each, by the name of the method.
+    pixels
+        How many were run.
+    """
+
+    grid: Array
+    curves: dict[str, Array]
+    pixels: int
+
+    @property
+    def lowest(self) -> float:
+        """Where a picture of the curves may end."""
+        smallest = min(float(curve.min()) for curve in self.curves.values())
+        return max(smallest, LOWEST)
+
+
+def convergence(pixels: Array, endmembers: Array, *, seed: int = 0) -> Convergence:
+    """Run matching pursuit, random pursuit and both accelerated algorithms, with valid constants.
+
+    Parameters
+    ----------
+    pixels, endmembers
+        One spectrum per row. The methods run on the endmembers divided by their norms; those
+        that are zero are left out.
+    seed
+        Of the random methods.
+    """
+    from pursuit import methods
+    from pursuit.atoms import Dictionary
+    from pursuit.encoding.runs import rules_of, run_batch
+    from pursuit.objectives import SquaredDistance
+    from pursuit.problem import Problem
+
+    signals = _sample(pixels)
+    matrix = _unit(endmembers[endmembers.any(axis=1)])
+    optimum = np.linalg.lstsq(matrix.T, signals.T, rcond=None)[0].T
+    problem = Problem(SquaredDistance(np.zeros(matrix.shape[1])), Dictionary(matrix))
+    grid = np.unique(np.geomspace(1, ITERATIONS, POINTS).round().astype(np.int64))
+    curves = {}
+    for name, make in {
+        "matching pursuit": methods.matching_pursuit,
+        "random pursuit": methods.random_pursuit,
+        "accelerated random pursuit": methods.accelerated_random,
+        "accelerated matching pursuit": methods.accelerated_matching_pursuit,
+    }.items():
+        rules = rules_of(make(), problem)
+        assert rules is not None, name
+        runs = run_batch(
+            rules,
+            matrix @ matrix.T,
+            -signals @ matrix.T,
+            np.concatenate([[0], grid]),
+            optimum=optimum,
+            seed=seed,
+        )
+        start = runs.values[0] if runs.values[0] > 0 else 1.0
+        curves[name] = np.maximum(runs.values[1:] / start, 0.0)
+    return Convergence(grid, curves, len(signals))
+
+
+def _sample(pixels: Array) -> Array:
+    spread = np.linspace(0, len(pixels) - 1, min(SAMPLE, len(pixels))).round().astype(np.intp)
+    return _near_one(pixels[spread])
+
+
+def _unit(rows: Array) -> Array:
+    near = rows / np.abs(rows).max(axis=1, keepdims=True).astype(np.float64)
+    unit: Array = near / np.linalg.norm(near, axis=1, keepdims=True)
+    return unit
+
+
+def _near_one(rows: Array) -> Array:
+    """The rows over one power of two, in float64: no square leaves the range of numbers."""
+    exponent = int(np.frexp(np.abs(rows).max())[1])
+    return np.ldexp(rows.astype(np.float64), -exponent)

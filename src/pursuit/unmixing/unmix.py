@@ -1,0 +1,217 @@
+"""Abundances: how much of every endmember is in every pixel."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from pursuit.errors import InputError
+from pursuit.unmixing.extraction import Array, Extraction
+from pursuit.unmixing.scene import Scene
+from pursuit.unmixing.unmixed import Unmixing
+from pursuit.validation import count, one_of, real_array
+
+BLOCK = 1024
+"""Pixels looked at together when fits are compared with measurements."""
+
+
+def unmix(
+    scene: object,
+    endmembers: object,
+    constraint: str = "non-negative",
+    *,
+    n_nonzero: int | None = None,
+    threads: int | None = None,
+    progress: bool | None = None,
+) -> Unmixing:
+    """The abundances that bring the endmembers nearest to every pixel, in least squares.
+
+    Parameters
+    ----------
+    scene
+        A `Scene`, or spectra as rows, shape ``(n_pixels, bands)``.
+    endmembers
+        One spectrum per row, shape ``(r, bands)``, or what `h2nmf` or `spa` returned.
+    constraint
+        ``"none"``: any real abundances, the shortest where endmembers depend on each other.
+        ``"non-negative"``: at least zero. ``"sum-to-one"``: at least zero, and of sum exactly
+        one; both by an exact active-set method. ``"sparse"``: at most `n_nonzero` endmembers in
+        a pixel, of any sign, by orthogonal matching pursuit.
+    n_nonzero
+        For ``"sparse"`` alone.
+    threads
+        Python threads; else ``$PURSUIT_THREADS``, else every core. It changes no bit.
+    progress
+        True or False for a progress bar or none; by default one appears on a terminal when the
+        job takes more than two seconds.
+
+    Returns
+    -------
+    Unmixing
+        Abundances, and for every pixel the residual norm and the spectral angle of its fit.
+        They do not depend on units, except that a sum of one needs pixels and endmembers in the
+        same.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from pursuit.unmixing import unmix
+    >>> pure = np.array([[1.0, 2.0, 3.0], [3.0, 1.0, 0.0]])
+    >>> found = unmix([[1.5, 1.75, 2.25]], pure, "sum-to-one")
+    >>> found.abundances.round(6).tolist()
+    [[0.75, 0.25]]
+    """
+    one_of("constraint", constraint, tuple(SOLVERS))
+    if (constraint == "sparse") != (n_nonzero is not None):
+        raise InputError('n_nonzero: expected a number with the constraint "sparse", and only then')
+    pixels = real_array("pixels", scene.pixels if isinstance(scene, Scene) else scene, ndim=2)
+    picked = endmembers.endmembers if isinstance(endmembers, Extraction) else endmembers
+    spectra = real_array("endmembers", picked, ndim=2)
+    if spectra.shape[1] != pixels.shape[1]:
+        raise InputError(
+            f"endmembers: expected {pixels.shape[1]} bands as in the pixels, got {spectra.shape[1]}"
+        )
+    if constraint != "sum-to-one":
+        _refuse_zeros(spectra)
+    k = None if n_nonzero is None else count("n_nonzero", n_nonzero, 1)
+    abundances = SOLVERS[constraint](_Job(pixels, spectra, k, threads, progress))
+    quality = _quality(pixels, abundances, spectra, threads)
+    placed = scene if isinstance(scene, Scene) else None
+    return Unmixing(abundances, spectra, *quality, _in_words(constraint, k), placed)
+
+
+@dataclass(frozen=True, eq=False)
+class _Job:
+    pixels: Array
+    endmembers: Array
+    n_nonzero: int | None
+    threads: int | None
+    progress: bool | None
+
+
+def _free(job: _Job) -> Array:
+    """Least squares by the pseudo-inverse of the endmembers at unit norm."""
+    from pursuit.encoding.blocks import for_each_block, thread_count
+
+    unit, norms = _unit_rows(job.endmembers)
+    inverse = np.linalg.pinv(unit) / norms
+    dtype = np.result_type(job.pixels, job.endmembers)
+    abundances = np.empty((len(job.pixels), len(unit)), dtype)
+
+    def block(number: int) -> None:
+        here = slice(number * BLOCK, (number + 1) * BLOCK)
+        abundances[here] = job.pixels[here].astype(np.float64) @ inverse
+
+    for_each_block(-(-len(job.pixels) // BLOCK), lambda: block, thread_count(job.threads))
+    return abundances
+
+
+def _non_negative(job: _Job) -> Array:
+    from pursuit.encoding.nonnegative import nonnegative_fits
+
+    fits = nonnegative_fits(job.pixels, job.endmembers, threads=job.threads, progress=job.progress)
+    _say_unfinished(fits.finished)
+    return fits.coefficients
+
+
+def _sum_to_one(job: _Job) -> Array:
+    from pursuit.encoding.nonnegative import simplex_fits
+
+    fits = simplex_fits(job.pixels, job.endmembers, threads=job.threads, progress=job.progress)
+    _say_unfinished(fits.finished)
+    return fits.coefficients
+
+
+def _sparse(job: _Job) -> Array:
+    from pursuit.encoding import encode
+
+    codes = encode(
+        job.pixels,
+        job.endmembers,
+        "orthogonal",
+        n_nonzero=job.n_nonzero,
+        threads=job.threads,
+        progress=job.progress,
+    )
+    dense: Array = codes.matrix.toarray()
+    return dense
+
+
+SOLVERS: dict[str, Callable[[_Job], Array]] = {
+    "none": _free,
+    "non-negative": _non_negative,
+    "sum-to-one": _sum_to_one,
+    "sparse": _sparse,
+}
+
+
+def _in_words(constraint: str, n_nonzero: int | None) -> str:
+    return constraint if n_nonzero is None else f"{constraint}, at most {n_nonzero} a pixel"
+
+
+def _refuse_zeros(endmembers: Array) -> None:
+    zero = np.flatnonzero(~endmembers.any(axis=1))
+    if zero.size:
+        raise InputError(
+            f'endmembers: number {zero[0]} is zero, which only the constraint "sum-to-one" can use'
+        )
+
+
+def _say_unfinished(finished: Array) -> None:
+    left = np.count_nonzero(~finished)
+    if left:
+        warnings.warn(
+            f"{left} of {len(finished)} pixels were left before their best abundances were proved",
+            stacklevel=4,
+        )
+
+
+def _unit_rows(rows: Array) -> tuple[Array, Array]:
+    """Rows at unit norm and their norms, in float64; zero rows stay."""
+    exponent = _exponents(rows)
+    near = np.ldexp(rows.astype(np.float64), -exponent[:, None])
+    norms = np.linalg.norm(near, axis=1)
+    return near / np.where(norms > 0, norms, 1.0)[:, None], np.ldexp(norms, exponent)
+
+
+def _exponents(rows: Array) -> Array:
+    """The power of two next to the largest entry of each row: divided by it, squares are safe."""
+    exponents: Array = np.frexp(np.abs(rows).max(axis=1))[1]
+    return exponents
+
+
+def _quality(
+    pixels: Array, abundances: Array, endmembers: Array, threads: int | None
+) -> tuple[Array, Array, Array]:
+    """Residual norm, spectral angle and norm of every pixel."""
+    from pursuit.encoding.blocks import for_each_block, thread_count
+
+    found = np.empty((3, len(pixels)))
+    spectra, shares = endmembers.astype(np.float64), abundances.astype(np.float64)
+
+    def block(number: int) -> None:
+        here = slice(number * BLOCK, (number + 1) * BLOCK)
+        found[:, here] = _compare(pixels[here], shares[here] @ spectra)
+
+    for_each_block(-(-len(pixels) // BLOCK), lambda: block, thread_count(threads))
+    return found[0], found[1], found[2]
+
+
+def _compare(pixels: Array, fits: Array) -> tuple[Array, Array, Array]:
+    """‖y − fit‖, the angle between y and fit, ‖y‖, for rows y.
+
+    The angle between unit vectors u and v is 2·atan2(‖u − v‖, ‖u + v‖): no digits are lost where
+    it is small.
+    """
+    u, norms = _unit_rows(pixels)
+    v, lengths = _unit_rows(fits)
+    angles = 2 * np.arctan2(np.linalg.norm(u - v, axis=1), np.linalg.norm(u + v, axis=1))
+    exponent = _exponents(pixels)
+    difference = np.ldexp(pixels.astype(np.float64), -exponent[:, None])
+    difference -= np.ldexp(fits, -exponent[:, None])
+    residuals = np.ldexp(np.linalg.norm(difference, axis=1), exponent)
+    one_zero = (norms > 0) != (lengths > 0)
+    return residuals, np.where(one_zero, np.pi / 2, angles), norms

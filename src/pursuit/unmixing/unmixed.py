@@ -1,0 +1,122 @@
+"""The abundances of a scene: the result, what it prints and what it saves."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from pursuit.errors import InputError
+from pursuit.files.whole import whole_file
+from pursuit.unmixing.extraction import Array, Integers
+from pursuit.unmixing.scene import Scene
+from pursuit.validation import count
+
+LISTED = 12
+"""How many endmembers are printed one by one."""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Unmixing:
+    """How much of every endmember is in every pixel: ``abundances @ endmembers ≈ pixels``.
+
+    Attributes
+    ----------
+    abundances
+        Shape ``(n_pixels, r)``.
+    endmembers
+        Shape ``(r, bands)``, as given.
+    residual_norms
+        ‖pixel − fit‖ for every pixel.
+    angles
+        The spectral angle between pixel and fit in radians; π/2 where one of the two is zero, 0
+        where both are.
+    pixel_norms
+        ‖pixel‖.
+    constraint
+        What the abundances obey.
+    scene
+        Where the pixels lie, or None if rows of numbers were unmixed.
+    """
+
+    abundances: Array
+    endmembers: Array
+    residual_norms: Array
+    angles: Array
+    pixel_norms: Array
+    constraint: str
+    scene: Scene | None = None
+
+    def __len__(self) -> int:
+        return len(self.abundances)
+
+    @cached_property
+    def relative_error(self) -> float:
+        """‖pixels − fits‖ / ‖pixels‖ over the whole scene; 0 for a scene of zeros."""
+        largest = float(self.pixel_norms.max())
+        if largest == 0:
+            return 0.0
+        residuals, norms = self.residual_norms / largest, self.pixel_norms / largest
+        return float(np.linalg.norm(residuals) / np.linalg.norm(norms))
+
+    @cached_property
+    def dominant(self) -> Integers:
+        """For every pixel the number of its largest abundance, counted from 0."""
+        largest: Integers = np.argmax(self.abundances, axis=1)
+        return largest
+
+    def maps(self) -> Array:
+        """The abundances as pictures, shape ``(rows, columns, r)``; NaN where there is no data."""
+        return self._placed().image(self.abundances)
+
+    def error_map(self) -> Array:
+        """The residual norms as a picture, shape ``(rows, columns)``."""
+        return self._placed().image(self.residual_norms)
+
+    def fit(self, pixel: int) -> Array:
+        """The spectrum that the abundances of a pixel give."""
+        if count("pixel", pixel) >= len(self):
+            raise InputError(f"pixel: expected a number below {len(self)}, got {pixel}")
+        spectrum: Array = self.abundances[pixel] @ self.endmembers
+        return spectrum
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write everything to a .npz file, whole or not at all; no pickle is involved."""
+        arrays = {
+            "abundances": self.abundances,
+            "endmembers": self.endmembers,
+            "residual_norms": self.residual_norms,
+            "angles": self.angles,
+            "constraint": np.array(self.constraint),
+        }
+        if self.scene is not None:
+            arrays["places"] = self.scene.places
+            arrays["image_shape"] = np.array(self.scene.shape)
+            arrays["bands"] = self.scene.bands
+            if self.scene.wavelengths is not None:
+                arrays["wavelengths"] = self.scene.wavelengths
+        with whole_file(path) as part, part.open("wb") as stream:
+            np.savez(stream, **arrays)  # type: ignore[arg-type]
+
+    def __repr__(self) -> str:
+        r, bands = self.endmembers.shape
+        degrees = np.degrees(self.angles)
+        lines = [
+            f"{len(self)} pixels of {bands} bands unmixed into {r} endmembers",
+            f"  constraint: {self.constraint}",
+            f"  relative error: {100 * self.relative_error:.4g} %",
+            f"  spectral angle: median {np.median(degrees):.3g}°, largest {degrees.max():.3g}°",
+        ]
+        means, most = self.abundances.mean(axis=0), np.bincount(self.dominant, minlength=r)
+        lines += [
+            f"  {k}: mean abundance {means[k]:.4g}, largest in {most[k]} pixels"
+            for k in range(min(r, LISTED))
+        ]
+        return "\n".join(lines + [f"  and {r - LISTED} more"] * (r > LISTED))
+
+    def _placed(self) -> Scene:
+        if self.scene is None:
+            raise InputError("maps: expected pixels with places; unmix a Scene to have pictures")
+        return self.scene

@@ -1,0 +1,85 @@
+"""An example of every set and every objective of the library."""
+
+import numpy as np
+from scipy.sparse import csc_array, csr_array
+from scipy.sparse.linalg import aslinearoperator
+
+from pursuit import (
+    Coordinates,
+    Dictionary,
+    Function,
+    Groups,
+    Huber,
+    LeastSquares,
+    Logistic,
+    MatrixDistance,
+    MatrixEntries,
+    Oracle,
+    Quadratic,
+    RankOne,
+    SparsePlusLowRank,
+    Sphere,
+    SquaredDistance,
+    Transformed,
+)
+
+rng = np.random.default_rng(7)
+ROWS = rng.standard_normal((9, 4))
+M = rng.standard_normal((4, 4))
+A = rng.standard_normal((7, 4))
+X = rng.standard_normal((20, 4)) * (rng.random((20, 4)) < 0.6)
+Y = rng.standard_normal(20)
+LABELS = rng.random(20) < 0.5
+WEIGHTS = rng.random(20)
+
+
+def corners(d):
+    return np.where(d < 0, -1.0, 1.0)
+
+
+def random_corner(generator):
+    return generator.choice([-1.0, 1.0], 4)
+
+
+ATOMS = {
+    "dictionary": Dictionary(ROWS),
+    "dictionary of many scales": Dictionary(ROWS * 10.0 ** np.arange(-4, 5)[:, None]),
+    "dictionary of images": Dictionary(rng.standard_normal((5, 2, 3))),
+    "dictionary in float32": Dictionary(ROWS.astype(np.float32)),
+    "dictionary without full rank": Dictionary(ROWS[:3]),
+    "coordinates": Coordinates(5),
+    "sphere": Sphere(4),
+    "sphere of images": Sphere(2, 3),
+    "groups": Groups([[0, 2], [1], [3, 4, 6]], size=8),
+    "rank one, dense oracle": RankOne(4, 3),
+    "rank one, Lanczos": RankOne(80, 70),
+    "transformed coordinates": Transformed(Coordinates(4), M),
+    "transformed dictionary": Transformed(Dictionary(ROWS), M),
+    "transformed sphere": Transformed(Sphere(4), M),
+    "transformed groups": Transformed(Groups([[0, 1], [2, 3]]), M),
+    "oracle": Oracle(corners, 4, radius=2.0, sample=random_corner),
+    "oracle without a sampler": Oracle(corners, 4, radius=2.0),
+}
+
+OBJECTIVES = {
+    "squared distance": SquaredDistance(rng.standard_normal(4)),
+    "squared distance in float32": SquaredDistance(rng.standard_normal(4).astype(np.float32)),
+    "least squares": LeastSquares(A, rng.standard_normal(7)),
+    "least squares, sparse": LeastSquares(csr_array(A), rng.standard_normal(7)),
+    "quadratic": Quadratic(A.T @ A, rng.standard_normal(4)),
+    "logistic": Logistic(X, LABELS),
+    "logistic with ridge and weights": Logistic(X, LABELS, l2=0.3, weights=WEIGHTS),
+    "logistic, sparse": Logistic(csr_array(X), LABELS, l2=0.3),
+    "logistic, operator": Logistic(aslinearoperator(X), LABELS, l2=0.3, weights=WEIGHTS),
+    "logistic in float32": Logistic(X.astype(np.float32), LABELS, l2=0.3),
+    "huber": Huber(X, Y, delta=0.7),
+    "huber with ridge and weights": Huber(X, Y, delta=0.7, l2=0.3, weights=WEIGHTS),
+    "huber, sparse": Huber(csc_array(X), Y, delta=0.7, l2=0.3),
+    "function": Function(lambda x: np.cosh(x).sum(), np.sinh, shape=3),
+    "matrix distance": MatrixDistance(A),
+    "matrix distance, sparse": MatrixDistance(csr_array(A)),
+    "matrix distance, sparse plus low rank": MatrixDistance(
+        SparsePlusLowRank(csr_array(X), rng.standard_normal((20, 2)), rng.standard_normal((4, 2)))
+    ),
+    "matrix entries": MatrixEntries(csr_array(X)),
+}

@@ -1,0 +1,60 @@
+"""Every class of the library keeps the contracts that `pursuit.testing` offers to others."""
+
+import inspect
+
+import pytest
+from library_classes import ATOMS, OBJECTIVES
+
+from pursuit import (
+    Approximate,
+    Backtracking,
+    ExactLineSearch,
+    Subset,
+    ValueSearch,
+    atoms,
+    methods,
+    objectives,
+)
+from pursuit.testing import check_atoms, check_method, check_objective
+
+COMPOSED = {
+    "approximate oracle": methods.matching_pursuit(direction=Approximate(0.5)),
+    "approximate oracle, affine-invariant": methods.affine_invariant(direction=Approximate(0.9)),
+    "best of a subset": methods.matching_pursuit(direction=Subset(3)),
+    "backtracking": methods.matching_pursuit(step=Backtracking()),
+    "exact line search": methods.matching_pursuit(step=ExactLineSearch()),
+    "random with exact line search": methods.random_pursuit(step=ExactLineSearch()),
+    "value search": methods.matching_pursuit(step=ValueSearch()),
+}
+
+
+@pytest.mark.parametrize("name", ATOMS)
+@pytest.mark.parametrize("seed", [0, 1])
+def test_the_set_keeps_the_contract_of_atom_sets(name, seed):
+    check_atoms(ATOMS[name], seed=seed)
+
+
+@pytest.mark.parametrize("name", OBJECTIVES)
+@pytest.mark.parametrize("seed", [0, 1])
+def test_the_objective_keeps_the_contract_of_objectives(name, seed):
+    check_objective(OBJECTIVES[name], seed=seed)
+
+
+@pytest.mark.parametrize("name", [*methods.NAMED, *COMPOSED])
+def test_the_method_keeps_its_promises(name):
+    check_method(COMPOSED.get(name, name))
+
+
+@pytest.mark.parametrize(("module", "examples"), [(atoms, ATOMS), (objectives, OBJECTIVES)])
+def test_no_public_class_is_left_out(module, examples):
+    base = atoms.AtomSet if module is atoms else objectives.Objective
+    public = [getattr(module, name) for name in module.__all__]
+    concrete = [
+        c
+        for c in public
+        if inspect.isclass(c) and issubclass(c, base) and not inspect.isabstract(c)
+    ]
+    checked = [type(example) for example in examples.values()]
+    missing = [c.__name__ for c in concrete if not any(issubclass(t, c) for t in checked)]
+    # A class made of others, such as a set with unit atoms, needs no example of its own.
+    assert missing == []

@@ -1,0 +1,124 @@
+"""The command `pursuit reproduce`."""
+
+from __future__ import annotations
+
+import json
+import os
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+from pursuit import InputError
+from pursuit.cli import app
+from pursuit.commands import reproduce as command
+from pursuit.experiments.curves import CONTESTANTS
+
+FILES = {
+    "curves.json",
+    "verdicts.md",
+    "toy-unit-atoms.png",
+    "toy-unit-atoms.svg",
+    "toy-raw-atoms.png",
+    "toy-raw-atoms.svg",
+    "urban.png",
+    "urban.svg",
+}
+SMALL = ["--seeds", "2", "--iterations", "60"]
+
+
+def call(*arguments):
+    """The command's output; an error raised on purpose passes through, as `main` expects it to."""
+    result = CliRunner().invoke(app, ["reproduce", *map(str, arguments)])
+    if isinstance(result.exception, Exception):
+        raise result.exception
+    return result
+
+
+@pytest.fixture(scope="module")
+def scene(tmp_path_factory):
+    rng = np.random.default_rng(0)
+    path = tmp_path_factory.mktemp("scene") / "pixels.npy"
+    np.save(path, rng.uniform(0, 1, (300, 7)) @ rng.uniform(0, 1, (7, 12)))
+    return path
+
+
+def test_all_writes_every_file_and_ends_by_saying_where_they_are(tmp_path, scene):
+    out = tmp_path / "new" / "folder"
+    result = call("all", "--out", out, "--data", scene, *SMALL)
+    assert {path.name for path in out.iterdir()} == FILES
+    assert "The claims of the paper's section 4" in result.output
+    assert "does not hold" in result.output
+    assert len(json.loads((out / "curves.json").read_bytes())["panels"]) == 5
+    last = result.output.split("The numbers behind the verdicts, the curves and the figures:")[1]
+    assert {line.strip() for line in last.splitlines() if line.strip()} == {
+        str(out / name) for name in FILES
+    }
+    assert (out / "urban.png").read_bytes().startswith(b"\x89PNG")
+    assert "</svg>" in (out / "urban.svg").read_text(encoding="utf-8")
+
+
+def test_the_json_holds_every_curve_and_the_same_seed_gives_the_same_bytes(tmp_path, scene):
+    for name, seed in (("a", 5), ("b", 5), ("c", 6)):
+        call("urban", "--out", tmp_path / name, "--data", scene, "--seed", seed, *SMALL)
+    one, two, three = ((tmp_path / name / "curves.json").read_bytes() for name in "abc")
+    assert one == two != three
+    document = json.loads(one)
+    for panel in document["panels"]:
+        compiled = set(CONTESTANTS) - {"accelerated"}
+        assert compiled <= set(panel["curves"]) <= set(CONTESTANTS)
+        for curve in panel["curves"].values():
+            assert {len(run) for run in curve["losses"]} == {len(panel["iterations"])}
+    verdicts = (tmp_path / "a" / "verdicts.md").read_text(encoding="utf-8")
+    for finding in document["verdicts"]:
+        assert finding["evidence"] in verdicts
+
+
+def test_one_experiment_alone_leaves_the_other_out(tmp_path, scene):
+    call("urban", "--out", tmp_path, "--data", scene, "--iterations", 20)
+    assert {path.name for path in tmp_path.iterdir()} == {
+        name for name in FILES if not name.startswith("toy")
+    }
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (["nonsense"], "experiment: expected one of toy, urban, all, got 'nonsense'"),
+        (["toy", "--seeds", "0"], "--seeds: expected an integer of at least 1, got 0"),
+        (["toy", "--iterations", "-5"], "--iterations: expected an integer of at least 1, got -5"),
+        (["toy", "--seed", "-1"], "--seed: expected an integer of at least 0, got -1"),
+        (["urban", "--data", "missing.npz"], "missing.npz: there is no such file"),
+    ],
+)
+def test_wrong_arguments_give_one_sentence_and_leave_no_folder_behind(
+    tmp_path, monkeypatch, arguments, sentence
+):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(InputError) as caught:
+        call(*arguments, "--out", "out")
+    assert str(caught.value) == sentence
+    assert not (tmp_path / "out").exists()
+
+
+def test_an_output_that_is_a_file_is_refused_before_any_work(tmp_path, monkeypatch):
+    (tmp_path / "taken").write_text("mine")
+    monkeypatch.setattr(command, "_toy", lambda *_: pytest.fail("work began"))
+    with pytest.raises(InputError, match="--out: cannot write to the folder"):
+        call("toy", "--out", tmp_path / "taken")
+    assert (tmp_path / "taken").read_text() == "mine"
+
+
+def test_a_failure_while_writing_leaves_what_was_there_and_nothing_half_written(
+    tmp_path, monkeypatch
+):
+    call("toy", "--out", tmp_path, *SMALL)
+    before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
+
+    def full(self, *arguments, **options):
+        raise OSError(28, os.strerror(28))
+
+    monkeypatch.setattr("matplotlib.figure.Figure.savefig", full)
+    with pytest.raises(InputError, match="No space left"):
+        call("toy", "--out", tmp_path, "--seed", 9, *SMALL)
+    assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before

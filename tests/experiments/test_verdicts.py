@@ -1,0 +1,139 @@
+"""The verdicts follow from the curves, and from nothing else."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pursuit.experiments.curves import CONTESTANTS, Curve, Panel, grid_up_to
+from pursuit.experiments.documents import as_json, as_markdown
+from pursuit.experiments.verdicts import ahead, divergence, judge, lead
+
+GRID = grid_up_to(1000)
+T = np.maximum(GRID, 0.5)
+
+
+def panel_of(name="a", dimension=10, **losses):
+    """A panel with the given curves, and flat ones for the other contestants."""
+    curves = {}
+    for key in CONTESTANTS:
+        rows = np.atleast_2d(losses.get(key.replace("-", "_"), np.full(len(GRID), 5.0)))
+        nu = np.full(len(rows), 1.0 if "printed" in key else 2.0)
+        curves[key] = Curve(np.asarray(rows, float), GRID * 1.0, nu)
+    return Panel(name, "title", "loss", dimension, GRID, curves, {"loss at zero": 5.0})
+
+
+def verdict(panels, claim, case):
+    found = [f for f in judge(panels) if (f.claim, f.case) == (claim, case)]
+    return found[0]
+
+
+@given(st.lists(st.tuples(st.floats(0.1, 10), st.floats(0.1, 10)), min_size=2, max_size=30))
+def test_a_method_that_is_ahead_to_the_end_is_below_at_every_record_from_there_and_not_before(
+    pairs,
+):
+    fast, slow = np.array(pairs).T
+    grid = np.arange(len(pairs))
+    stretch = ahead(grid, fast, slow)
+    if fast[-1] >= slow[-1] * (1 - 1e-6):
+        assert stretch is None or not stretch.to_the_end or fast[-1] <= slow[-1] * (1 + 1e-6)
+        return
+    assert stretch is not None
+    assert stretch.to_the_end
+    assert (fast[stretch.begin :] <= slow[stretch.begin :] * (1 + 1e-6)).all()
+    assert stretch.begin == 1 or fast[stretch.begin - 1] > slow[stretch.begin - 1] * (1 - 1e-6)
+
+
+@pytest.mark.parametrize("last", [1, 2, 9, 10, 60, 1000, 5000])
+def test_the_grid_starts_at_0_increases_and_ends_where_asked(last):
+    grid = grid_up_to(last)
+    assert grid[0] == 0
+    assert grid[-1] == last
+    assert (np.diff(grid) > 0).all()
+
+
+def test_the_three_kinds_of_verdict_are_told_apart():
+    claim, case = "accelerated faster than plain", "Alg. 4 and MP, safe ν"
+    plain = 5 / T
+    assert verdict([panel_of(mp=plain, alg4_safe=plain / 2)], claim, case).verdict == "holds"
+    crossing = np.where(GRID < 100, 2, 0.5) * plain
+    later = verdict([panel_of(mp=plain, alg4_safe=crossing)], claim, case)
+    first = GRID[GRID >= 100][0]
+    assert later.verdict == f"holds from t = {first} on"
+    between = np.where((GRID > 10) & (GRID < 100), 0.5, 2) * plain
+    only = verdict([panel_of(mp=plain, alg4_safe=between)], claim, case)
+    inside = GRID[(GRID > 10) & (GRID < 100)]
+    assert only.verdict == f"does not hold: ahead only for t = {inside[0]} … {inside[-1]}"
+    never = verdict([panel_of(mp=plain, alg4_safe=2 * plain)], claim, case)
+    assert never.verdict == "does not hold"
+    assert f"t = 1000: {2 * plain[-1]:.3g} against {plain[-1]:.3g}" in never.evidence
+
+
+def test_acceleration_kicks_in_where_it_overtakes_and_not_when_it_leads_from_the_start():
+    claim, case = "acceleration kicks in only after some iterations", "Alg. 4 and MP, safe ν"
+    plain = 5 / T
+    crossing = np.where(GRID < 100, 2, 0.5) * plain
+    first = GRID[GRID >= 100][0]
+    held = verdict([panel_of(mp=plain, alg4_safe=crossing)], claim, case)
+    assert held.verdict == f"holds: at t = {first}"
+    at_once = verdict([panel_of(mp=plain, alg4_safe=plain / 2)], claim, case)
+    assert at_once.verdict == "does not hold: ahead at once"
+
+
+def test_a_curve_that_falls_and_then_runs_away_is_reported_as_diverging_with_its_lowest_point():
+    away = np.where(GRID <= 100, 5 - GRID / 50, 3 * 1.05 ** (GRID - 100.0))
+    found = divergence(GRID, away)
+    assert found is not None
+    assert found.lowest_at == GRID[GRID <= 100][-1]
+    assert found.above_start_at == GRID[away > 5][0]
+    judged = verdict([panel_of(alg4_printed=away)], "ν = 1 and ν′ = dim usable", "Alg. 4, ν = 1")
+    assert judged.verdict == "does not hold: diverges"
+    assert f"falls to {found.lowest:.3g} at t = {found.lowest_at}, then rises" in judged.evidence
+
+
+def test_a_curve_that_wobbles_below_its_start_does_not_diverge():
+    wobbling = 5 / T * (1.5 + np.sin(GRID))
+    wobbling[0] = 20
+    assert divergence(GRID, wobbling) is None
+
+
+def test_a_diverging_method_is_never_faster_even_than_one_that_diverges_as_well():
+    gone = np.where(GRID < 10, 5.0, np.inf)
+    panel = panel_of(alg4_printed=gone, alg3_printed=gone)
+    judged = verdict([panel], "steepest faster than random", "Alg. 4 and Alg. 3, as printed")
+    assert judged.verdict == "does not hold: diverges"
+
+
+def test_losses_at_the_level_of_rounding_are_equal():
+    plain = np.maximum(5 / T**6, 1e-15)
+    assert ahead(GRID, np.maximum(plain / 2, 3e-15), plain) is not None
+    assert ahead(GRID, np.maximum(plain / 2, 3e-15), plain).to_the_end
+
+
+def test_the_lead_of_steepest_is_counted_in_iterations_and_compared_between_dimensions():
+    mp, half, eighth = (5 / (1 + GRID / slower) for slower in (1, 2, 8))
+    high = panel_of("high", 100, mp=mp, rp=eighth)
+    low = panel_of("low", 6, mp=mp, rp=half)
+    for panel, factor in ((high, 8), (low, 2)):
+        for ratio in lead(panel, "mp", "rp").values():
+            assert ratio == pytest.approx(factor, rel=0.15)
+    claim, case = "steepest's lead larger in high dimension", "MP over random pursuit"
+    assert verdict([high, low], claim, case).verdict == "holds"
+    swapped = [panel_of("high", 100, mp=mp, rp=half), panel_of("low", 6, mp=mp, rp=eighth)]
+    assert verdict(swapped, claim, case).verdict == "does not hold"
+    assert verdict([high], claim, case).verdict == "not judged"
+
+
+def test_the_documents_hold_every_curve_and_every_verdict_and_no_number_that_json_does_not_know():
+    panel = panel_of(mp=5 / T, alg4_printed=np.where(GRID < 10, 5.0, np.inf))
+    findings = judge([panel])
+    text = as_json([panel], findings, seed=3)
+    assert "NaN" not in text
+    assert "Infinity" not in text
+    assert all(f'"{key}"' in text for key in panel.curves)
+    markdown = as_markdown([panel], findings, seed=3)
+    for finding in findings:
+        assert finding.evidence in markdown
+        assert finding.case in markdown
