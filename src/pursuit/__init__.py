@@ -68,7 +68,7 @@ _HOME = {
     "MissingExtra": "errors",
     "PursuitError": "errors",
 }
-_MODULES = ("certificates", "geometry", "methods", "plots", "rates", "unmixing")
+_MODULES = ("certificates", "geometry", "methods", "plots", "rates", "testing", "unmixing")
 
 __all__ = [*_HOME, *_MODULES, "__version__"]
 

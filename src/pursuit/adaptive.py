@@ -28,11 +28,11 @@ from pursuit.errors import InputError
 from pursuit.exploration import Glimpse, exploring
 from pursuit.momentum import Stepper
 from pursuit.patience import Patience
-from pursuit.points import Point, Shift
+from pursuit.points import Point
 from pursuit.problem import Problem
 from pursuit.run import Progress, Run
 from pursuit.sampling import as_sampling
-from pursuit.subspace import bend, refine, seen
+from pursuit.subspace import seen
 from pursuit.validation import count, non_negative, positive
 
 SLOW = 20.0
@@ -41,6 +41,8 @@ SLOW_DRAWN = 2.0
 """The same for m draws, in multiples of dim lin(A)/m."""
 SHRINK, GROW = 0.9, 1.05
 """κ is tried at this share of its last value, and raised by this factor where refused."""
+ULPS = 64
+"""Units in the last place that a difference may owe to rounding."""
 LOOKS = 100
 """Refusals in a row after which a new phase begins; only rounding can bring that about."""
 
@@ -93,7 +95,12 @@ class Adaptive:
                 "direction: this momentum is measured against the largest correlation; expected "
                 "a rule that looks for it (Steepest, Approximate, Subset), or another momentum"
             )
-        return _Adaptive(self, run, advance, x)
+        planar = self.subspace and m is None and isinstance(advance, Greedy) and seen(x)
+        if planar and isinstance(run.problem.atoms, FiniteAtoms):
+            from pursuit.planar import Planar
+
+            return Planar(self, run, advance, x)
+        return Momentous(self, run, advance, x)
 
     def limit(self, problem: Problem) -> float:
         """The time constant from which on plain pursuit is left."""
@@ -115,7 +122,7 @@ def largest_curvature(problem: Problem) -> float:
 
 
 @dataclass
-class _Trial:
+class Trial:
     """A step from y that may yet be refused; x has been moved in the point `end`."""
 
     alpha: float
@@ -123,127 +130,126 @@ class _Trial:
     glimpse: Glimpse
     progress: Progress
     end: Point
+    divergence: float = 0.0
+    """A lower bound on D_f(x, y), where that is free."""
+
+    @property
+    def gains(self) -> bool:
+        return self.progress.decrease > 0 and self.glimpse.energy > 0
 
     @property
     def ratio(self) -> float:
         """S/(2Δ): the smallest κ for which this step alone satisfies (⋆)."""
         return self.glimpse.energy / (2 * self.progress.decrease)
 
-    def gain(self, beta: float, divergence: float) -> float:
+    def gain(self, beta: float) -> float:
         """β_{t+1}Δ_t + β_t D_f(x_t, y_t) − α²S_t/2."""
         spent = self.alpha * self.alpha * self.glimpse.energy / 2
-        earned = (beta + self.alpha) * self.progress.decrease
-        return earned + beta * divergence * self.tau**2 - spent
+        return (beta + self.alpha) * self.progress.decrease + beta * self.divergence - spent
 
 
-class _Adaptive(Stepper):
+class Momentous(Stepper):
+    """x and v as points."""
+
     def __init__(self, rule: Adaptive, run: Run, advance: Advance, x: Point) -> None:
         self._rule, self._memory = rule, run.memory
         self._improve = advance.start(run)
-        self._explore = exploring(
-            run, as_sampling(run.problem.atoms, rule.sampling), rule.exploration
-        )
+        sampling = as_sampling(run.problem.atoms, rule.sampling)
+        self._explore = exploring(run, sampling, rule.exploration)
         self._fixed = rule.stiffness(run.problem)
-        finite = isinstance(run.problem.atoms, FiniteAtoms)
-        self._plane = rule.subspace and rule.exploration is None and finite and seen(x)
         self.x, self.v, self._y = x, x.copy(), x.share()
-        self.past = x.copy() if self._plane else None
         self._patience = Patience(run, rule.limit(run.problem))
-        self._eps = 64 * float(np.finfo(x.coef.dtype).eps)
         self._memory.update(beta=0.0, bank=0.0, kappa=0.0, ratio=0.0)
 
     def points(self) -> dict[str, Point]:
-        points = {"x": self.x, "v": self.v}
-        return points if self.past is None else {**points, "past": self.past}
-
-    def step(self) -> Progress:
-        if not self._patience.lost:
-            progress = self._improve(self.x)
-            self._patience.watch(progress.decrease)
-            if self._patience.lost:
-                self._begin_phase()
-            return progress
-        return self._accelerate()
+        return {"x": self.x, "v": self.v}
 
     def suspect(self) -> str:
         return "f is not convex, or falls by less than its step rule promises"
 
+    def step(self) -> Progress:
+        if self._patience.lost:
+            return self._accelerate()
+        progress = self._improve(self.x)
+        self._patience.watch(progress.decrease)
+        if self._patience.lost:
+            self._begin_phase()
+        return progress
+
     # One accelerated step ---------------------------------------------------------------
 
     def _accelerate(self) -> Progress:
-        trial = self._accepted()
-        if trial is None:
-            return self._stand()
-        rises = self._rule.restart and trial.glimpse.rises(self.x, trial.end)
-        trial.glimpse.explore(self.v, trial.alpha)  # v_{t+1}, drawn after κ was accepted
+        trial = self._find()
+        if not trial.gains and self._fixed is None:
+            return self._stand(trial)
+        rises = self._rule.restart and self._rises(trial)
         self._memory["beta"] += trial.alpha  # β_{t+1} = β_t + α_{t+1}
-        self._move_on(trial.end)
+        self._settle(trial)
         if rises:
             self._begin_phase()
         return trial.progress
 
-    def _accepted(self) -> _Trial | None:
-        """A step for which (⋆) holds; None where y has nothing to gain."""
+    def _find(self) -> Trial:
+        """A step for which (⋆) holds, or one from a point with nothing to gain."""
         memory, beta = self._memory, float(self._memory["beta"])
         if self._fixed is not None:
-            return self._try(self._fixed, None)
-        away = None if beta == 0 else self.v.minus(self.x)
-        divergence = 0.0 if away is None else 0.5 * bend(self.x, away)
+            return self._try(self._fixed)
         kappa = max(float(memory["ratio"]), SHRINK * float(memory["kappa"]))
         for _ in range(LOOKS):
-            trial = self._try(kappa, away)
-            if not (trial.progress.decrease > 0 and trial.glimpse.energy > 0):
-                self._last = trial
-                return None
+            trial = self._try(kappa)
+            if not trial.gains:
+                return trial
             if beta == 0:  # y = x: what is seen there says which κ will do
                 kappa = trial.ratio
                 trial.alpha = 1 / kappa
             saved = float(memory["bank"]) if self._rule.bank else 0.0
-            bank = saved + trial.gain(beta, divergence)
+            bank = saved + trial.gain(beta)
             if bank >= 0 or beta == 0:
                 memory.update(bank=max(bank, 0.0), kappa=kappa, ratio=trial.ratio)
                 return trial
             kappa = GROW * max(trial.ratio, kappa)
         self._begin_phase()
-        return self._accepted()
+        return self._find()
 
-    def _try(self, kappa: float, away: Shift | None) -> _Trial:
+    def _try(self, kappa: float) -> Trial:
         beta = float(self._memory["beta"])
         # α²κ = β + α; at β = 0 y is x whatever κ is
         alpha = (1 + sqrt(1 + 4 * beta * kappa)) / (2 * kappa) if kappa else 0.0
         tau = alpha / (beta + alpha) if beta else 1.0
-        y = self.x.blend(self.v, tau, out=self._y)  # y_t = (1 − τ_t) x_t + τ_t v_t
+        y = self._between(tau)  # y_t = (1 − τ_t) x_t + τ_t v_t
         glimpse = self._explore.look(y)
         progress = self._improve(y)  # x_{t+1} = y_t − γ z_t
-        if self.past is not None:
-            directions = [y.along(progress.atom), glimpse.mean, self.x.minus(self.past), away]
-            further = refine(y, [d for d in directions if d is not None])
-            progress = progress._replace(decrease=progress.decrease + further)
-        return _Trial(alpha, tau, glimpse, progress, y)
+        return Trial(alpha, tau, glimpse, progress, y)
 
-    # Where x and v go -------------------------------------------------------------------
+    def _stand(self, trial: Trial) -> Progress:
+        """y is optimal, or what is left there is below what numbers can tell."""
+        if trial.glimpse.energy == 0:
+            self.x.restore(trial.end.arrays())
+            self._begin_phase()
+            return trial.progress
+        return trial.progress._replace(gamma=0.0)
 
-    def _move_on(self, end: Point) -> None:
-        if self._rule.monotone and self._raised(end):
-            end.restore(self.x.arrays())
-        if self.past is None:
-            self.x, self._y = end, self.x
-        else:
-            self.x, self.past, self._y = end, self.x, self.past
+    # Where x and v are ------------------------------------------------------------------
 
-    def _raised(self, end: Point) -> bool:
-        before, after = self.x.value(), end.value()
-        return after - before > self._eps * max(abs(before), abs(after))
+    def _between(self, tau: float) -> Point:
+        return self.x.blend(self.v, tau, out=self._y)
+
+    def _rises(self, trial: Trial) -> bool:
+        """Whether x moves uphill as seen from y."""
+        return trial.glimpse.rises(self.x, trial.end)
+
+    def _settle(self, trial: Trial) -> None:
+        trial.glimpse.explore(self.v, trial.alpha)  # v_{t+1}, drawn after κ was accepted
+        if not (self._rule.monotone and raised(self.x.value(), trial.end)):
+            self.x, self._y = trial.end, self.x
 
     def _begin_phase(self) -> None:
         """v ← x, β ← 0."""
         self.v.restore(self.x.arrays())
         self._memory.update(beta=0.0, bank=0.0)
 
-    def _stand(self) -> Progress:
-        """y is optimal, or what is left there is below what numbers can tell."""
-        trial = self._last
-        if trial.glimpse.energy == 0:
-            self._move_on(trial.end)
-            return trial.progress
-        return trial.progress._replace(gamma=0.0)
+
+def raised(before: float, x: Point) -> bool:
+    """Whether f at x is above a value by more than rounding."""
+    after, eps = x.value(), float(np.finfo(x.coef.dtype).eps)
+    return after - before > ULPS * eps * max(abs(before), abs(after))

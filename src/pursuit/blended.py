@@ -61,6 +61,7 @@ class _Blended:
         self.memory, self.kappa = run.memory, kappa
         self.span, self.set = over(run.problem), run.problem.atoms
         self.finite = isinstance(self.set, FiniteAtoms)
+        self.look_cost = 1 / len(self.set) if isinstance(self.set, FiniteAtoms) else 0.0
         self.exact = isinstance(run.problem.f, QuadraticObjective)
         # The slopes of coordinates are the gradient: to have some is to have all.
         self.lazy = self.finite and not isinstance(self.set, Coordinates)
@@ -94,7 +95,7 @@ class _Blended:
         """Find the next candidate now, so that the slope is known where a run may end."""
         if self.lazy and isinstance(x, AmbientPoint):
             steepness = np.abs(self._pool() @ x.gradient().reshape(-1))
-            x.counts.products += len(steepness) / len(self.set)
+            x.counts.products += len(steepness) * self.look_cost
             k = int(steepness.argmax())
             if steepness[k] >= FRESH * self.memory["looked"]:
                 self.memory["candidate"] = int(self.memory["pool"][k])
@@ -176,8 +177,11 @@ class _Blended:
         rises = -coef * slopes + 0.5 * (coef * self.span.norms) ** 2
         rises[newest] = np.inf
         k = int(np.argmin(rises))
-        if not rises[k] <= SPARED * decrease:
+        z, a, rise = self.span.atoms[k], float(coef[k]), float(rises[k])
+        if not self.span.bounding:
+            rise = x.value_along(a, z) - x.value()
+        if not rise <= SPARED * decrease:
             return 0.0
-        x.move(float(coef[k]), self.span.atoms[k])
+        x.move(a, z)
         self.span.drop(k)
-        return max(0.0, float(rises[k]))
+        return max(0.0, rise)

@@ -4,9 +4,10 @@ Three inequalities, the tightest that applies:
 
 - f(x) − f* ≤ ‖∇f(x)‖²_{A*}/(2μ_A), anywhere in lin(A);
 - f(x) − f* ≤ R_A‖∇f(x)‖_{A*}, inside the level set of x0, where R_A is given;
-- for the accelerated methods, E[β_t(f(x_t) − f*)] ≤ ½‖x* − x0‖_P². What stands under E is a
-  supermartingale, so by Markov's inequality (Ville's, at any stopping time) f(x_t) − f* is at
-  most ½‖x* − x0‖_P²/(ηβ_t) with confidence 1 − η.
+- for the accelerated methods, E[β_t(f(x_t) − f*)] ≤ ½‖x* − x_s‖_P², x_s the point where the
+  phase of the run began (the start x0, unless the method restarts). With ½‖x* − v_t‖_P² added,
+  what stands under E is a supermartingale, so by Markov's inequality (Ville's, at any stopping
+  time) f(x_t) − f* is at most ½‖x* − x_s‖_P²/(ηβ_t) with confidence 1 − η.
 
 Nothing is claimed from an estimate. All numbers are up to rounding in the precision of the run.
 """
@@ -16,10 +17,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import singledispatch
-from math import inf
+from math import inf, isnan
 
 from pursuit import geometry
+from pursuit.adaptive import Adaptive
 from pursuit.advances import Advance, Greedy
+from pursuit.atoms.base import FiniteAtoms
 from pursuit.directions import Approximate, Random, Steepest
 from pursuit.errors import InputError
 from pursuit.geometry import Constant
@@ -28,7 +31,7 @@ from pursuit.problem import Problem
 from pursuit.rates import Ground, MissingConstant
 from pursuit.results import Origin, Result
 from pursuit.sampling import as_sampling
-from pursuit.steps import ExactLineSearch, Smooth
+from pursuit.steps import AffineInvariant, ExactLineSearch, Smooth
 from pursuit.validation import positive
 
 
@@ -84,14 +87,16 @@ def certify(
     confidence
         Of bounds that hold in expectation.
     given
-        Constants known from elsewhere, by name: "μ_A", "R_A", "‖x* − x0‖_P", for the atoms that
-        the method ran on.
+        Constants known from elsewhere, by name: "μ_A", "R_A", "‖x* − x0‖_P" or, for methods with
+        phases, "‖x* − x_s‖_P"; for the atoms that the method ran on.
     """
     eta = 1 - positive("confidence", confidence)
     if eta <= 0:
         raise InputError(f"confidence: expected a number below 1, got {confidence!r}")
     if result.origin is None:
         return Certificate(inf, missing="the problem that the result belongs to")
+    if isnan(result.slope):
+        return Certificate(inf, missing="the slope, which this method never looks at")
     reasons: list[str] = []
     sure = list(_by_slope(result, result.origin, given, reasons))
     if sure:
@@ -128,16 +133,16 @@ def _by_slope(
 def _by_potential(
     result: Result, origin: Origin, given: Mapping[str, float] | None, eta: float
 ) -> Certificate:
-    """From E[β_t(f(x_t) − f*)] ≤ ½‖x* − x0‖_P², for the momentum rules that guarantee it."""
+    """From E[β_t(f(x_t) − f*)] ≤ ½‖x* − x_s‖_P², for the momentum rules that guarantee it."""
     rules = origin.method
     promise = guarantee(rules.momentum, rules.advance, origin.problem)
+    letters = "‖x* − x0‖_P" if promise.from_start else "‖x* − x_s‖_P"
     ground = Ground(
         origin.problem.f, origin.problem.atoms, origin.start, promise.sampling, given=given
     )
-    letters = "‖x* − x0‖_P"
     distance, beta = ground[letters], float(result.state.numbers["memory"]["beta"])
     if beta == 0:
-        raise MissingConstant("β_t", "the run has not made a step")
+        raise MissingConstant("β_t", "this phase of the run has not made a step")
     constants = {letters: distance, "β_t": beta, **promise.constants}
     if promise.surely:
         text = f"f(x) − f* ≤ ½{letters}² / β_t"
@@ -146,16 +151,29 @@ def _by_potential(
     return Certificate(distance**2 / (2 * beta * eta), text, constants, 1 - eta)
 
 
-# Which momentum rules guarantee E[β_t ε_t] ≤ ½‖x* − x0‖_P² ----------------------------------
+# Which momentum rules guarantee E[β_t ε_t] ≤ ½‖x* − x_s‖_P² ---------------------------------
 
 
 @dataclass(frozen=True)
 class Guarantee:
-    """The sampling behind ‖·‖_P, the constants used, and whether the bound holds surely."""
+    """What is behind E[β_t ε_t] ≤ ½‖x* − x_s‖_P².
+
+    Attributes
+    ----------
+    sampling
+        The one behind ‖·‖_P.
+    constants
+        What the rule used.
+    surely
+        Whether the bound needs no E.
+    from_start
+        Whether x_s is the start of the run; a rule with phases does not record theirs.
+    """
 
     sampling: object | None
     constants: Mapping[str, float]
     surely: bool = False
+    from_start: bool = True
 
 
 @singledispatch
@@ -195,3 +213,29 @@ def _valid(rule: FixedNu, L: float, letter: str, proved: float, drawn: Random) -
     if nu < proved * (1 - 1e-12):
         raise MissingConstant(letter, f"{nu:.6g} is below the proved {proved:.6g}")
     return Guarantee(drawn.sampling, {"L": max(L, rule.L or L), letter: nu})
+
+
+@guarantee.register(Adaptive)
+def _(momentum: Adaptive, advance: Advance, problem: Problem) -> Guarantee:
+    atoms = problem.atoms
+    surely = momentum.exploration is None and isinstance(atoms, FiniteAtoms)
+    kappa = momentum.stiffness(problem)
+    if kappa is None:
+        return Guarantee(momentum.sampling, {}, surely, from_start=False)
+    draws = 1 + (0 if surely else (atoms.rank - 1) / (momentum.exploration or 1))
+    needed = geometry.smoothness(problem.f, atoms).upper * draws
+    if momentum.restart or momentum.limit(problem) > 0 or not _as_good_as_algorithm_2(advance):
+        raise MissingConstant("κ", "a fixed one is covered without phases, with Algorithm 2's step")
+    if kappa < needed * (1 - 1e-12):
+        raise MissingConstant("κ", f"{kappa:.6g} is below the proved {needed:.6g}")
+    return Guarantee(momentum.sampling, {"κ": kappa}, surely)
+
+
+def _as_good_as_algorithm_2(advance: Advance) -> bool:
+    """Whether a step from y gains at least ‖∇f(y)‖²_{A*}/(2L_A)."""
+    if not isinstance(advance, Greedy) or not isinstance(advance.direction, Steepest):
+        return False
+    step = advance.step
+    return isinstance(step, ExactLineSearch) or (
+        isinstance(step, AffineInvariant) and step.L_A is None
+    )

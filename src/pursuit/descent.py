@@ -19,10 +19,11 @@ Slopes = Callable[[Array], Array]
 Direction = Callable[[Array, Array], Array]
 """(δ, slopes at δ) ↦ a step."""
 
-ROUNDS = 100
+ROUNDS = 200
 """The most steps of one descent."""
-PATIENCE = 4
-"""Steps in a row that may fail to halve the slope before rounding is blamed."""
+CLOSE, PATIENCE = 1e-5, 4
+"""Where the slope has fallen to this share, so many steps in a row that fail to halve it are
+blamed on rounding."""
 PROBES = 50
 """The most looks along one step."""
 
@@ -35,12 +36,13 @@ def descend(
     Returns δ and the slopes there; `first` are those at 0.
     """
     delta, here = np.zeros(len(first)), first
-    lowest, failures = inf, 0
+    start = lowest = float((np.abs(here) / scale).max())
+    failures = 0
     for _ in range(ROUNDS):
         steepness = float((np.abs(here) / scale).max())
         if steepness <= enough or failures == PATIENCE:
             break
-        failures = 0 if steepness < 0.5 * lowest else failures + 1
+        failures = failures + 1 if 0.5 * lowest < steepness < CLOSE * start else 0
         lowest = min(lowest, steepness)
         step = direction(delta, here)
         fall = float(here @ step)
@@ -89,13 +91,13 @@ def conjugate(
 ) -> Array:
     """Conjugate gradient steps for ∇²δ = slopes, until max \\|residual_i\\|/scale_i ≤ `enough`."""
     delta, residual = np.zeros_like(slopes), slopes
-    step = inner = None
+    step, inner = np.zeros_like(slopes), inf
     for _ in range(2 * len(slopes) + 10):
         if (np.abs(residual) / scale).max() <= enough:
             break
         towards = precondition(residual)
         previous, inner = inner, float(residual @ towards)
-        step = towards if step is None else towards + (inner / previous) * step
+        step = towards + (inner / previous) * step
         bent = hessian(step)
         curvature = float(step @ bent)
         if not curvature > 0:

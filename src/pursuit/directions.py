@@ -62,14 +62,17 @@ class Approximate:
             raise InputError(f"delta: expected a number above 0 and at most 1, got {delta:g}")
         atoms = _finite("delta", run.problem.atoms, self)
         stale = StaleCorrelations(atoms, run.memory, purpose)
+        looked = f"{purpose}.looked"
+        run.memory[looked] = 0.0
 
         def choose(x: Point) -> Choice:
             if not isinstance(x, AmbientPoint):
                 raise InputError(f"direction: Approximate cannot run on a {type(x).__name__}")
-            z, c, slope, seen = stale.search(x.gradient(), delta)
+            found = stale.search(x.gradient(), delta)
             x.counts.oracle_calls += 1
-            x.counts.products += seen / len(atoms)
-            return Choice(z, c, slope)
+            x.counts.products += (found.looked + found.compared) / len(atoms)
+            run.memory[looked] = float(run.memory[looked]) + found.looked
+            return Choice(found.atom, found.correlation, found.slope)
 
         return choose
 

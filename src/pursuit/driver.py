@@ -17,6 +17,7 @@ from pursuit.errors import InputError
 from pursuit.methods import Method, as_method
 from pursuit.momentum import Stepper
 from pursuit.objectives.base import Objective
+from pursuit.path import Recorder, SupportPath
 from pursuit.problem import Problem
 from pursuit.progress import Silent, bar
 from pursuit.results import Origin, Result, Status, Trace
@@ -97,7 +98,7 @@ def solve(
     max_atoms
         Stop when so many distinct atoms are in use.
     max_time
-        Stop after so many seconds in steps.
+        Stop after so many seconds in steps, those before a `resume` included.
     every
         Observe (trace, callback) every so many iterations; at most about 1,000 times by default.
         It changes what is recorded and no number of the run.
@@ -148,6 +149,8 @@ def solve(
     if every is None:
         every = max(1, stop.max_iter // 1000)
     driver = _Driver(run, stepper, stop, count("every", every, minimum=1), callback, mark)
+    if getattr(rules.advance, "keeps_path", False):
+        driver.recorder = Recorder()
     if weights0 is not None:
         driver.offset = weights0 if scale is None else weights0 * scale
     if resume is not None:
@@ -260,6 +263,7 @@ class _Driver:
     checkpoint: str | os.PathLike[str] | None = None
     offset: Array | None = None
     """Coefficients that the run began with, which those of its points count from."""
+    recorder: Recorder | None = None
     last = Progress(None, nan, nan, nan, nan)
     in_step = False
     off_beat = False
@@ -285,6 +289,7 @@ class _Driver:
     # The loop ---------------------------------------------------------------------------
 
     def drive(self) -> tuple[Status, str]:
+        self._record()
         with np.errstate(over="ignore", invalid="ignore"):
             ended = self._ended_before() or self._loop()
             if not self.rows or self.rows[-1][0] != self.run.t:
@@ -309,6 +314,7 @@ class _Driver:
             if run.t % REFRESH == 0:
                 self._refresh()
             self.seconds += time.perf_counter() - began
+            self._record()
             asked = run.t % self.every == 0 and self._observe()
             ended = ended or self._slope_observed()
             if ended:
@@ -405,6 +411,11 @@ class _Driver:
         shown = Snapshot(self.run.t, self.seconds, value, slope, support, x.vector.copy())
         return bool(self.callback(shown))
 
+    def _record(self) -> None:
+        """Keep the point as the last one with its number of atoms."""
+        if self.recorder is not None:
+            self.recorder.record(self.support, self.seconds, self.stepper.x.coef)
+
     @property
     def coef(self) -> Array:
         """The coefficients of the atoms that the method runs on, those it began with included."""
@@ -437,6 +448,8 @@ class _Driver:
             arrays |= {f"{name}.{key}": a.copy() for key, a in point.arrays().items()}
         memory = {k: a for k, a in run.memory.items() if not isinstance(a, np.ndarray)}
         arrays |= {f"memory.{k}": a.copy() for k, a in run.memory.items() if k not in memory}
+        if self.recorder is not None:
+            arrays |= {f"path.{key}": a for key, a in self.recorder.arrays().items()}
         ledger = self.stepper.x.ledger
         if not isinstance(run.problem.atoms, FiniteAtoms):
             arrays["atoms"] = run.problem.atoms.pack(ledger.seen)
@@ -483,6 +496,8 @@ class _Driver:
             point.restore(saved[name])
             if state.numbers["looked"][name]:
                 point.look_again()
+        if self.recorder is not None:
+            self.recorder.restore(saved["path"])
         for name, stream in run.streams.items():
             stream.restore(state.numbers["streams"][name])
         vars(stepper.x.counts).update(state.numbers["counts"])
@@ -532,4 +547,13 @@ class _Finish:
             trace=Trace(driver.rows),
             state=driver.state(),
             origin=self.origin,
+            path=self._path(driver),
         )
+
+    def _path(self, driver: _Driver) -> SupportPath | None:
+        if driver.recorder is None:
+            return None
+        x, origin = driver.stepper.x, self.origin
+        handles = range(x.ledger.size) if isinstance(x.atoms, FiniteAtoms) else x.ledger.seen
+        known = (origin.problem, origin.start, handles, driver.offset, self.scale)
+        return SupportPath(driver.recorder.entries, *known)

@@ -40,6 +40,10 @@ class Glimpse(ABC):
     def explore(self, v: Point, alpha: float) -> None:
         """Move v."""
 
+    def along(self, direction: Shift) -> float:
+        """⟨∇f(y), d⟩, where v moves along u."""
+        raise NotImplementedError
+
     @abstractmethod
     def rises(self, start: Point, end: Point) -> bool:
         """Whether ⟨∇f(y), end − start⟩ > 0."""
@@ -71,6 +75,9 @@ class _Finite(Glimpse):
 
     def rises(self, start: Point, end: Point) -> bool:
         return float(self.correlations @ (end.coef - start.coef)) > 0
+
+    def along(self, direction: Shift) -> float:
+        return float(self.correlations @ direction["coef"])
 
 
 class _All(_Finite):
@@ -162,7 +169,7 @@ class IsotropicDraws(Exploration):
 
 class _Isotropic(Glimpse):
     def __init__(self, rule: IsotropicDraws, y: Point) -> None:
-        self._rule, self._set = rule, y.atoms
+        self._rule, self._set, self._f = rule, y.atoms, y.f
         self._gradient = y.gradient()  # type: ignore[attr-defined]
         self.energy = rule.energy(y)
 
@@ -172,7 +179,7 @@ class _Isotropic(Glimpse):
             v.move(alpha / len(atoms) * self._set.inner(self._gradient, z), z)
 
     def rises(self, start: Point, end: Point) -> bool:
-        if isinstance(self._gradient, np.ndarray):
+        if not isinstance(self._f, MatrixObjective):
             return float(np.vdot(self._gradient, end.vector - start.vector)) > 0
         return end.value() > start.value()
 

@@ -271,7 +271,7 @@ class EntriesPoint(FactoredPoint):
 
     def __init__(self, f: MatrixEntries, atoms: RankOne, x0: Factors) -> None:
         super().__init__(f, atoms, x0)
-        self.image = x0.entries(f.rows, f.columns).astype(self.coef.dtype)
+        self.image = f.image(x0).astype(self.coef.dtype)
 
     def share(self) -> EntriesPoint:
         other = super().share()
@@ -291,16 +291,11 @@ class EntriesPoint(FactoredPoint):
     def curvature(self, z: Atom) -> float:
         return 2 * half_square(self.effect(z))
 
-    def effect(self, z: Atom) -> Array:
-        u, v = z
-        effect: Array = u[self.f.rows] * v[self.f.columns]
-        return effect
-
     def move(self, gamma: float, z: Atom) -> None:
         self._add(gamma, z)
         self.image -= gamma * self.effect(z)
         self._changed()
 
     def refresh(self) -> None:
-        self.image[...] = self.vector.entries(self.f.rows, self.f.columns)
+        self.image[...] = self.f.image(self.vector)
         self._changed()

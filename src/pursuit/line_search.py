@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from itertools import pairwise
-from math import inf, isfinite, isnan
+from math import inf, isfinite, isnan, sqrt
 
 import numpy as np
 
@@ -20,6 +20,9 @@ PROVED = 0.8
 """The proved share of a decrease below which the line is looked at once more."""
 LOOKS = 100
 """The most looks along one line."""
+BRACKETS = 40
+"""The most distances tried for three values of a parabola."""
+EPS = float(np.finfo(np.float64).eps)
 
 
 class Line:
@@ -131,26 +134,26 @@ class Line:
         return 0.0 if abs(psi) <= FLAT * self.first else psi
 
 
-def by_values(value: Callable[[float], float], start: float, reach: float) -> tuple[float, float]:
+def by_values(
+    value: Callable[[float], float], start: float, reach: float, eps: float = EPS
+) -> tuple[float, float]:
     """The γ that minimises a convex φ(γ), φ(0) = start, from its values alone.
 
     Three equidistant values give a parabola; their distance, at first `reach`, is changed until
-    the minimum lies between them and well away from the middle's rounding. The vertex of the
-    parabola, exact for a quadratic, then competes with Brent's search. Returns γ and the
-    decrease, both zero where no value below the start was found.
+    the minimum lies between them and their differences stand out of the rounding of values. The
+    vertex of the parabola is exact for a quadratic; else it competes with Brent's search. Returns
+    γ and the decrease, both zero where no value below the start was found.
     """
     from scipy.optimize import minimize_scalar
 
-    reach = _bracket(value, start, reach)
+    reach = _bracket(value, start, reach, eps)
     if reach == 0:
         return 0.0, 0.0
     left, right = value(-reach), value(reach)
     bend, tilt = left + right - 2 * start, (left - right) / 2
-    if bend <= 0:  # the values differ by rounding only
-        return 0.0, 0.0
     vertex = reach * tilt / bend
     gain, promised = start - value(vertex), tilt * tilt / (2 * bend)
-    if abs(gain - promised) <= FLAT * promised:
+    if gain > 0 and abs(gain - promised) <= FLAT * promised:
         return vertex, gain
     found = minimize_scalar(
         lambda share: value(share * reach),
@@ -158,30 +161,31 @@ def by_values(value: Callable[[float], float], start: float, reach: float) -> tu
         method="bounded",
         options={"xatol": 1e-7},
     )
-    candidates = {vertex: value(vertex), float(found.x) * reach: float(found.fun)}
-    gamma = min(candidates, key=lambda place: candidates[place])
-    gain = start - candidates[gamma]
-    return (gamma, gain) if gain > 0 else (0.0, 0.0)
+    if start - found.fun > gain:
+        vertex, gain = float(found.x) * reach, start - float(found.fun)
+    return (vertex, gain) if gain > 0 else (0.0, 0.0)
 
 
-def _bracket(value: Callable[[float], float], start: float, reach: float) -> float:
-    """A distance with φ(±reach) ≥ φ(0) whose parabola has its vertex well inside; 0 if flat."""
-    shrunk = False
-    for _ in range(LOOKS):
+def _bracket(value: Callable[[float], float], start: float, reach: float, eps: float) -> float:
+    """A distance at which φ rises on both sides and its parabola has a vertex well inside.
+
+    Zero where φ does not seem to change at all.
+    """
+    for _ in range(BRACKETS):
         left, right = value(-reach), value(reach)
         if not (isfinite(left) and isfinite(right)):
-            reach, shrunk = reach * 1e-3, True
+            reach *= 1e-3
             continue
+        noise = 8 * eps * max(abs(start), abs(left), abs(right))
         bend, tilt = left + right - 2 * start, abs(left - right) / 2
-        if left == right == start:
-            if shrunk:
-                return 0.0
-            reach *= 1e3
-        elif min(left, right) < start:
-            further = 2 * tilt / bend if bend > 0 else inf
-            reach *= min(max(further, 1.5), 100.0)
-        elif tilt < 0.05 * bend:
-            reach, shrunk = reach * max(8 * tilt / bend, 1e-3), True
+        if max(abs(left - start), abs(right - start)) <= 64 * noise:
+            reach *= 30
+        elif min(left, right) < start - noise:
+            reach *= min(max(2 * tilt / bend, 1.5), 100) if bend > 0 else 100
         else:
-            return reach
+            # Closer to the vertex, as long as the bend of φ still stands out of the rounding.
+            closer = max(8 * tilt / bend, sqrt(1000 * noise / bend), 1e-3)
+            if tilt >= 0.05 * bend or closer > 0.5:
+                return reach
+            reach *= closer
     return 0.0

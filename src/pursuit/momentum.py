@@ -87,7 +87,8 @@ class FixedNu:
         if self.probe is None and isinstance(direction, Random):
             return geometry.nu_random(atoms, as_sampling(atoms, direction.sampling)).upper
         as_sampling(atoms, getattr(self.probe, "sampling", None))
-        return geometry.safe_nu(atoms)
+        # A δ-approximate oracle may gain δ² of what the exact one does.
+        return geometry.safe_nu(atoms) / getattr(direction, "delta", 1.0) ** 2
 
 
 class _FixedNu(Stepper):

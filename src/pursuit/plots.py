@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
+    from pursuit.path import SupportPath
     from pursuit.rates import Rate
     from pursuit.results import Trace
 
@@ -22,7 +23,6 @@ if TYPE_CHECKING:
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#7F7F7F")
 MARKERS = ("o", "s", "^", "v", "D", "P", "X", "*")
 STYLES = ("-", "--", "-.", ":", (0, (5, 1)), (0, (3, 1, 1, 1)), (0, (1, 1)), (0, (8, 3)))
-
 
 HUGE = 1e300
 """Stands for a value that left the range of numbers, where quantiles are taken."""
@@ -74,6 +74,24 @@ def trace(
     ax.set_xlabel(against.replace("_", " "))
     ax.set_ylabel("f(x)" if floor == 0 else "f(x) − f*")
     if label or bounds:
+        ax.legend()
+    return ax
+
+
+def path(
+    path: SupportPath,
+    ax: Axes | None = None,
+    *,
+    floor: float = 0.0,
+    label: str | None = None,
+    **style: Any,
+) -> Axes:
+    """Value above `floor` against the number of atoms, on a logarithmic scale."""
+    ax = axes(ax)
+    ax.semilogy(path.sizes, path.value - floor, label=label, **(style or look(0)))
+    ax.set_xlabel("atoms in use")
+    ax.set_ylabel("f(x)" if floor == 0 else "f(x) − f*")
+    if label:
         ax.legend()
     return ax
 

@@ -11,7 +11,6 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from math import sqrt
 
 import numpy as np
 
@@ -22,8 +21,6 @@ from pursuit.validation import Array
 
 GRAM_BYTES = 2**28
 """A Gram matrix larger than this is not formed; the ambient form is used instead."""
-NOISE = 100
-"""Units in the last place of what it was computed from below which a difference says nothing."""
 
 Shift = dict[str, Array]
 """A direction d of lin(A): for each array that a point stores, what d adds to it."""
@@ -128,7 +125,7 @@ class Point(ABC):
         """max \\|⟨∇f(x), z⟩\\|, observed without being counted as work."""
 
     def gradient_scale(self) -> float:
-        """The length of the terms whose difference ∇f(x) is: their rounding hides smaller slopes."""
+        """The length of the terms whose difference is ∇f(x): their rounding hides small slopes."""
         x = self.vector
         here, origin = self.f.gradient(x), self.f.gradient(np.zeros_like(x))
         return float(max(np.linalg.norm(here), np.linalg.norm(origin)))
@@ -161,16 +158,6 @@ class Point(ABC):
     def gather(self, weights: Array) -> Shift:
         """The direction Σ weights_j z_j over all atoms of a finite set: one product."""
         raise InputError(f"atoms: {type(self.atoms).__name__} is not a finite set")
-
-    def minus(self, other: Point) -> Shift | None:
-        """x − other, or None where that is nothing but rounding."""
-        theirs = other.arrays()
-        away = {name: mine - theirs[name] for name, mine in self.arrays().items()}
-        return away if self._tells(away) else None
-
-    def _tells(self, away: Shift) -> bool:
-        """Whether a difference of two points of the run is more than rounding."""
-        return True
 
     def shift(self, gamma: float, direction: Shift) -> None:
         """x ← x − γd; no product with the atoms is needed."""
@@ -376,11 +363,6 @@ class AmbientPoint(Point):
             return {"x": x, "coef": coef}
         return {"x": x, "coef": coef, "image": image(x)}
 
-    def _tells(self, away: Shift) -> bool:
-        eps = NOISE * float(np.finfo(self.x.dtype).eps)
-        kept = {name: mine for name, mine in self.arrays().items() if name != "coef"}
-        return all(norm(away[name]) > eps * norm(mine) for name, mine in kept.items())
-
     def refresh(self) -> None:
         if isinstance(self.atoms, FiniteAtoms):
             self.x[...] = self.x0 + self.atoms.combine(self.coef)
@@ -410,7 +392,6 @@ class Gram:
         self.dtype = np.result_type(f.dtype, atoms.dtype, x0.dtype)
         self.value = f.value(x0)
         self.correlations = atoms.correlate(f.gradient(x0)).astype(self.dtype, copy=False)
-        self.steepness = norm(self.correlations)
         self._rows: Array = np.empty((n, n), self.dtype)
         self._known = [False] * n
         self._unknown = n
@@ -533,19 +514,16 @@ class GramPoint(Point):
         self.counts.products += 1
         return {"coef": weights, "s": self.gram.apply(weights)}
 
-    def _tells(self, away: Shift) -> bool:
-        # s carries the rounding of the correlations at x0, so dᵀHd carries it times the length
-        # of the coefficients.
-        eps = NOISE * float(np.finfo(self.s.dtype).eps)
-        rounding = eps * self.gram.steepness * norm(away["coef"])
-        return float(away["coef"] @ away["s"]) > rounding
-
     def refresh(self) -> None:
         self.s[...] = self.gram.correlations + self.gram.apply(self.coef)
         self._changed()
 
 
-def norm(array: Array) -> float:
-    """‖·‖₂ of an array of any shape, summed in float64."""
-    flat = array.reshape(-1).astype(np.float64, copy=False)
-    return sqrt(float(flat @ flat))
+def mix(*terms: tuple[float, Shift]) -> Shift:
+    """Σ weight·direction over the terms."""
+    (first, shift), *others = terms
+    mixed = {name: first * array for name, array in shift.items()}
+    for weight, direction in others:
+        for name, array in mixed.items():
+            array += weight * direction[name]
+    return mixed

@@ -114,6 +114,10 @@ def _known_L(ground: Ground) -> Constant:
     return Constant(ground.f.L, Kind.UPPER, "Theorems 8, 9, Lemma 2")
 
 
+def _unrecorded(ground: Ground) -> Constant:
+    raise MissingConstant("‖x* − x_s‖_P", "the point x_s where this phase began is not recorded")
+
+
 _COMPUTED: dict[str, Callable[[Ground], Constant]] = {
     "L": _known_L,
     "μ": lambda g: geometry.euclidean_convexity(g.f, g.atoms),
@@ -127,6 +131,7 @@ _COMPUTED: dict[str, Callable[[Ground], Constant]] = {
     "ν": lambda g: geometry.nu(g.atoms, g.sampling, delta=g.delta),
     "ν′": lambda g: geometry.nu_random(g.atoms, g.sampling),
     "‖x* − x0‖_P": lambda g: geometry.distance(g.f, g.atoms, g.x0, g.sampling),
+    "‖x* − x_s‖_P": _unrecorded,
     "r": lambda g: Constant(g.atoms.rank, Kind.EXACT, "the dimension of lin(A)"),
 }
 _FLAT = "f is not known to be strongly convex on lin(A) (μ_A = 0)"

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
     from pursuit.certificates import Certificate
     from pursuit.methods import Method
+    from pursuit.path import SupportPath
     from pursuit.problem import Problem
     from pursuit.rates import Rate
     from pursuit.state import State
@@ -138,6 +139,9 @@ class Result:
         The work done.
     state
         What `solve(..., resume=result)` continues from.
+    path
+        The value and the coefficients at each number of atoms, for methods that correct all
+        coefficients ("orthogonal", "blended"); None otherwise.
     origin
         The problem, the start and the rules: what `certificate` is made from.
     """
@@ -158,6 +162,7 @@ class Result:
     trace: Trace
     state: State
     origin: Origin | None = None
+    path: SupportPath | None = None
 
     @property
     def success(self) -> bool:

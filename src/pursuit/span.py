@@ -25,8 +25,10 @@ from pursuit.points import AmbientPoint, GramPoint, Point
 from pursuit.problem import Problem
 from pursuit.validation import Array
 
-ULPS = 16
-"""Units in the last place of its largest term that a slope may owe to rounding."""
+BENT = 1e-7
+"""The share of the metric in the Hessian of Newton's method."""
+ULPS = 8
+"""Units in the last place of its terms that a slope may owe to rounding."""
 
 
 class Rows:
@@ -56,6 +58,13 @@ class Rows:
     def times(self, vector: Array) -> Array:
         """matrix · vector, also when there is no row yet."""
         return self.matrix @ vector if self._count else np.empty(0)
+
+    def each_times(self, vector: Array) -> Array:
+        """The same one row at a time: no bit depends on which other rows there are."""
+        if not self._count:
+            return np.empty(0)
+        products: Array = self.matrix[:, None, :] @ vector[:, None]
+        return products.reshape(-1)
 
 
 class Table:
@@ -97,6 +106,9 @@ class Entry(NamedTuple):
 
 class Span(ABC):
     """The atoms in use."""
+
+    bounding = True
+    """Whether the metric is known to bound the Hessian."""
 
     def __init__(self, problem: Problem) -> None:
         self.f, self.set = problem.f, problem.atoms
@@ -228,7 +240,7 @@ class QuadraticSpan(Span):
             return effect[self.index].astype(np.float64), float(effect[z])
         if self.f.isometric:
             flat = effect.reshape(-1).astype(np.float64, copy=False)
-            return self.effects.times(flat), float(flat @ flat)
+            return self.effects.each_times(flat), float(flat @ flat)
         pulled = self.f.pull(effect)
         return self.inner(pulled), self.set.inner(pulled, z)
 
@@ -282,7 +294,7 @@ class LinearSpan(Span):
 
     def __init__(self, problem: Problem) -> None:
         super().__init__(problem)
-        self.ridge = Table()
+        self.ridge, self.metric = Table(), Table()
 
     def _against(self, x: Point, z: Atom, effect: Array) -> tuple[Array, float]:
         f = self.f
@@ -301,9 +313,11 @@ class LinearSpan(Span):
                 self.f.l2 * self.inner(vector), self.f.l2 * self.set.norm2(entry.atom)
             )
         super().add(entry)
+        self.metric.append(entry.column, entry.norm2)
 
     def drop(self, k: int) -> None:
         super().drop(k)
+        self.metric.drop(k)
         if self.f.l2:
             self.ridge.drop(k)
 
@@ -344,14 +358,14 @@ class _LinearLocal(Local):
     def newton(self, delta: Array, slopes: Array, metric: Apply) -> Array:
         bends = self.f.bends(self._image(delta))
         self.x.counts.products += self.size * self._product
-        H = ((self.images * bends) @ self.images.T).astype(np.float64)
+        # Losses with flat parts have singular Hessians: a little of the metric bends them.
+        H = (self.images * bends) @ self.images.T + BENT * self.span.metric.matrix
         if self.pull is not None:
             H += self.span.ridge.matrix
         try:
             step: Array = cho_solve(cho_factor(H, check_finite=False), slopes, check_finite=False)
         except LinAlgError:
-            # A flat model: the metric bounds the Hessian, so its step always descends.
-            return metric(slopes)
+            return metric(slopes)  # the metric bounds the Hessian, so its step always descends
         return step
 
 
@@ -360,6 +374,10 @@ class _LinearLocal(Local):
 
 class GeneralSpan(Span):
     """An f of which only values and gradients are known."""
+
+    def __init__(self, problem: Problem) -> None:
+        super().__init__(problem)
+        self.bounding = problem.f.L is not None
 
     def _against(self, x: Point, z: Atom, effect: Array) -> tuple[Array, float]:
         L = self.f.L or 1.0
@@ -380,8 +398,7 @@ class _GeneralLocal(Local):
 
     def hessian(self, delta: Array) -> Apply:
         here = self.slopes(delta)
-        coef = self.x.coef[self.span.places]
-        reach = float(np.linalg.norm(coef - delta))
+        reach = float(np.linalg.norm(self.span.coefficients(self.x) - delta))
 
         def apply(p: Array) -> Array:
             # A difference of slopes over a step long enough to be told from rounding.
@@ -423,5 +440,5 @@ def rounding(span: Span, x: Point, steepness: float) -> float:
 
     A slope is a sum of a first one, at most `steepness`, and of the shares of all coefficients.
     """
-    terms = steepness + float(np.abs(span.coefficients(x)) @ span.norms)
+    terms = steepness + float(np.linalg.norm(span.coefficients(x) * span.norms))
     return ULPS * float(np.finfo(x.coef.dtype).eps) * terms

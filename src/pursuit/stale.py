@@ -11,6 +11,8 @@ the best bound that these numbers allow; it is at most |c(s)| + ‖z‖‖g − 
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
 from pursuit.atoms.base import FiniteAtoms
@@ -20,6 +22,28 @@ SLOTS = 32
 """The most earlier gradients that are kept."""
 CHUNK = 8
 """Atoms looked at together."""
+
+
+class Found(NamedTuple):
+    """An atom with its correlation, and what it took to find it.
+
+    Attributes
+    ----------
+    atom, correlation
+        z and ⟨z, g⟩.
+    slope
+        A proved upper bound on max_j \\|⟨z_j, g⟩\\|.
+    looked
+        How many atoms were looked at.
+    compared
+        How many earlier gradients g was compared with, each as much work as an atom.
+    """
+
+    atom: int
+    correlation: float
+    slope: float
+    looked: int
+    compared: int
 
 
 class StaleCorrelations:
@@ -46,13 +70,11 @@ class StaleCorrelations:
         assert isinstance(value, np.ndarray)
         return value
 
-    def search(self, gradient: Array, delta: float) -> tuple[int, float, float, int]:
+    def search(self, gradient: Array, delta: float) -> Found:
         """An atom with |⟨z, g⟩| ≥ δ max_j |⟨z_j, g⟩|.
 
         Atoms are looked at in decreasing order of their bounds until the best one found is at
-        least δ times the next bound. Returns the atom, its correlation, a proved upper bound on
-        the largest correlation, and how many vectors of the atoms' size were multiplied: the
-        atoms looked at and the earlier gradients compared with.
+        least δ times the next bound.
         """
         g = gradient.reshape(-1).astype(np.float64, copy=False)
         c, slot = self._kept("correlations"), self._kept("slot")
@@ -70,7 +92,7 @@ class StaleCorrelations:
                 best, peak = k, abs(float(c[k]))
         self._kept("gradients")[new] = g
         rest = float(bounds[order[seen]]) if seen < len(order) else 0.0
-        return best, float(c[best]), max(peak, rest), seen + compared
+        return Found(best, float(c[best]), max(peak, rest), seen, compared)
 
     def _bounds(self, g: Array, dtype: np.dtype[np.floating]) -> tuple[Array, int]:
         """An upper bound on each |⟨z_j, g⟩|, and with how many earlier gradients g was compared."""

@@ -159,7 +159,8 @@ class ValueSearch:
         def measure(x: Point, z: Atom, c: float) -> tuple[float, float]:
             norm = sqrt(atoms.norm2(z))
             first = float(run.memory["step.reach"]) / norm
-            gamma, gain = by_values(lambda g: x.value_along(g, z), x.value(), first)
+            eps = float(np.finfo(x.coef.dtype).eps)
+            gamma, gain = by_values(lambda g: x.value_along(g, z), x.value(), first, eps)
             if gamma:
                 run.memory["step.reach"] = 4 * abs(gamma) * norm
             return gamma, gain
@@ -184,7 +185,7 @@ class _Reach:
         """Whether a slope is so far below the largest one met that it is mostly rounding."""
         memory = self._run.memory
         memory["step.steepest"] = max(float(memory["step.steepest"]), abs(c))
-        return abs(c) < DROWNED * np.finfo(x.coef.dtype).eps * memory["step.steepest"]
+        return bool(abs(c) < DROWNED * np.finfo(x.coef.dtype).eps * memory["step.steepest"])
 
     def remember(self, h: float, z: Atom) -> None:
         if h > 0:

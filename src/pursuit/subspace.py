@@ -14,7 +14,7 @@ import numpy as np
 
 from pursuit.descent import descend
 from pursuit.line_search import Line
-from pursuit.objectives.base import Objective, QuadraticObjective
+from pursuit.objectives.base import QuadraticObjective
 from pursuit.objectives.linear_models import LinearModel
 from pursuit.points import AmbientPoint, GramPoint, Point, Shift
 from pursuit.validation import Array
@@ -25,19 +25,16 @@ FLAT = 0.05
 
 def seen(x: Point) -> bool:
     """Whether f on a plane through x can be looked at without products."""
-    return isinstance(x.f, (QuadraticObjective, LinearModel)) and (
-        isinstance(x, (GramPoint, AmbientPoint))
-    )
+    known = isinstance(x.f, (QuadraticObjective, LinearModel))
+    return known and isinstance(x, (GramPoint, AmbientPoint))
 
 
-def refine(x: Point, directions: list[Shift]) -> float:
-    """Move x to the best point of x − span(directions); a proved lower bound on the decrease."""
-    plane = _over(x, directions)
-    delta, decrease = plane.best()
-    for step, direction in zip(delta.tolist(), directions, strict=True):
-        if step:
-            x.shift(step, direction)
-    return decrease
+def best(x: Point, directions: list[Shift]) -> tuple[Array, float]:
+    """The δ for which f(x − Σ δ_i d_i) is smallest, and a proved lower bound on what it gains."""
+    if isinstance(x.f, LinearModel):
+        assert isinstance(x, AmbientPoint)
+        return LinearPlane(x, x.f, directions).best()
+    return QuadraticPlane(x, directions).best()
 
 
 def bend(x: Point, direction: Shift) -> float:
@@ -127,14 +124,6 @@ class LinearPlane(Plane):
         line = Line(lambda t: float(self.slopes(t * delta) @ delta), fall, delta @ bound @ delta)
         decrease = line.sharpen(1.0) if line(1.0) > -np.inf else 0.0
         return (delta, decrease) if decrease > 0 else (np.zeros(len(scale)), 0.0)
-
-
-def _over(x: Point, directions: list[Shift]) -> Plane:
-    f: Objective = x.f
-    if isinstance(f, LinearModel):
-        assert isinstance(x, AmbientPoint)
-        return LinearPlane(x, f, directions)
-    return QuadraticPlane(x, directions)
 
 
 def solve_small(hessian: Array, slopes: Array, cut: float) -> tuple[Array, float]:

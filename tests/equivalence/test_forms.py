@@ -8,6 +8,10 @@ from pursuit.methods import NAMED
 from pursuit.points import AmbientPoint, GramPoint
 
 SEEDS = range(4)
+PRINTED = [
+    *("matching-pursuit", "affine-invariant", "random-pursuit"),
+    *("accelerated-random", "accelerated-matching-pursuit", "greedy-greedy"),
+]
 # A search on values of f knows its minimiser to half the digits only.
 BY_SLOPES = [name for name in NAMED if not NAMED[name]().gradient_free]
 
@@ -39,7 +43,9 @@ def iterates(f, atoms, method, **options):
 @pytest.mark.parametrize("name", BY_SLOPES)
 def test_the_gram_form_equals_the_ambient_form(name, seed, unit_atoms, monkeypatch):
     f, atoms = problem(seed)
-    options = {"max_iter": 200, "seed": seed, "unit_atoms": unit_atoms}
+    # What the adaptive and corrective methods choose depends on the last bits in the long run.
+    length = 200 if name in PRINTED else 25
+    options = {"max_iter": length, "seed": seed, "unit_atoms": unit_atoms}
     assert isinstance(f.point(atoms, np.zeros(atoms.shape)), GramPoint)
     gram, x, value, slope = iterates(f, atoms, name, **options)
     monkeypatch.setattr("pursuit.points.GRAM_BYTES", 0)

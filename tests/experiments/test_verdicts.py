@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from pursuit.experiments.curves import CONTESTANTS, Curve, Panel, grid_up_to
-from pursuit.experiments.documents import as_json, as_markdown
+from pursuit.experiments.documents import as_json, as_markdown, cases
 from pursuit.experiments.verdicts import ahead, divergence, judge, lead
 
 GRID = grid_up_to(1000)
@@ -110,6 +112,7 @@ def test_losses_at_the_level_of_rounding_are_equal():
     plain = np.maximum(5 / T**6, 1e-15)
     assert ahead(GRID, np.maximum(plain / 2, 3e-15), plain) is not None
     assert ahead(GRID, np.maximum(plain / 2, 3e-15), plain).to_the_end
+    assert ahead(GRID, np.maximum(plain * 2, 1e-16), plain) is None
 
 
 def test_the_lead_of_steepest_is_counted_in_iterations_and_compared_between_dimensions():
@@ -133,6 +136,9 @@ def test_the_documents_hold_every_curve_and_every_verdict_and_no_number_that_jso
     assert "NaN" not in text
     assert "Infinity" not in text
     assert all(f'"{key}"' in text for key in panel.curves)
+    claims = [claim for claim, _ in cases(findings)]
+    changes = sum(one != two for one, two in pairwise(claims))
+    assert changes + 1 == len(set(claims)), "the cases of a claim stand together"
     markdown = as_markdown([panel], findings, seed=3)
     for finding in findings:
         assert finding.evidence in markdown

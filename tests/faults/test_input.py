@@ -39,7 +39,7 @@ def refuses(argument, action):
     message = str(caught.value)
     assert re.match(rf"(\w+, )*{argument}(, \w+)*: ", message), message
     assert "\n" not in message
-    assert len(message) < 250
+    assert len(message) < 400
     return message
 
 

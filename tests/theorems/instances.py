@@ -13,7 +13,7 @@ import numpy as np
 from hypothesis import settings
 from hypothesis import strategies as st
 
-from pursuit import Dictionary, Quadratic, solve
+from pursuit import Dictionary, Quadratic, geometry, solve
 from pursuit.run import Choice
 
 MANY = settings(max_examples=200)
@@ -47,6 +47,11 @@ class Instance:
         directions = self.Z / np.linalg.norm(self.Z, axis=1)[:, None]
         _, s, vt = np.linalg.svd(directions)
         return vt[: np.count_nonzero(s > 1e-10 * s[0])]
+
+    @cached_property
+    def computed_nu(self):
+        """ν and ν′ as the library gives them."""
+        return geometry.nu(self.atoms, self.p), geometry.nu_random(self.atoms, self.p)
 
     @property
     def r(self):

@@ -71,7 +71,7 @@ def test_smoothness_quality_and_strong_convexity_do_not_depend_on_coordinates(ca
 @MANY
 @given(instances(max_d=4))
 def test_natural_coordinates_after_a_change_give_other_iterates(case):
-    """Coordinate descent is matching pursuit over the transformed coordinates, not over new ones."""
+    """Coordinate descent moves along the transformed coordinates, not along new ones."""
     d = len(case.H)
     assume(d > 1)
     M, K = surjection(case, 0)

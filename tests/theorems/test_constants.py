@@ -186,8 +186,8 @@ def test_nu_random_of_unit_atoms_is_at_least_the_rank_with_equality_at_the_optim
 @MANY
 @given(instances())
 def test_lemma_2_bounds_smoothness_by_the_radius(case):
-    L_A, radius = geometry.smoothness(case.f, case.atoms), geometry.radius(case.atoms)
-    assert L_A <= case.f.L * radius**2 * (1 + ROUNDING)
+    bound = case.f.L * geometry.radius(case.atoms) ** 2
+    assert geometry.smoothness(case.f, case.atoms) <= bound * (1 + ROUNDING)
 
 
 @MANY

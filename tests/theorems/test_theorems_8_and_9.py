@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from theorems.instances import MANY, instances
+from theorems.instances import MANY, Instance, instances
 
 from pursuit import (
     Dictionary,
@@ -29,16 +29,14 @@ from pursuit.run import Run
 SLACK = 1e-9
 
 
-def algorithm_4(case, draws, nu=None):
-    return methods.accelerated_matching_pursuit(
-        nu=nu or geometry.nu(case.atoms, case.p), probe=Replay(draws)
-    )
+def algorithm_4(case, draws, factor=1.0):
+    nu = factor * case.computed_nu[0]
+    return methods.accelerated_matching_pursuit(nu=nu, probe=Replay(draws))
 
 
-def algorithm_3(case, draws, nu=None):
-    return methods.accelerated_random(
-        nu=nu or geometry.nu_random(case.atoms, case.p), direction=Replay(draws)
-    )
+def algorithm_3(case, draws, factor=1.0):
+    nu = factor * case.computed_nu[1]
+    return methods.accelerated_random(nu=nu, direction=Replay(draws))
 
 
 BOTH = pytest.mark.parametrize("algorithm", [algorithm_3, algorithm_4])
@@ -126,7 +124,7 @@ def test_how_loose_theorems_8_and_9_are(capsys):
 # Sharpness of ν and ν′ ----------------------------------------------------------------------
 
 
-def growth(case, d, method_of, factor):
+def growth(case, d, algorithm, factor):
     """E Φ_{t+1} − Φ_t over ½α² Σ p_j w_j c_j², from x = v with gradient d and a huge β.
 
     f = ½‖x − b‖²: every curvature is L‖z‖², and with β → ∞ what is left of the proof is
@@ -138,12 +136,12 @@ def growth(case, d, method_of, factor):
     beta, later, alpha = 1e18, [], 0.0
     for j in range(len(case.Z)):
         run = Run(Problem(f, case.atoms), seed=0)
-        method, nu = method_of(case, j, factor)
+        method = algorithm(case, [j], factor)
         stepper = method.momentum.start(run, method.advance, f.point(case.atoms, x0))
         run.memory["beta"] = beta
         stepper.step()
         v = stepper.v.vector
-        alpha = (1 + sqrt(1 + 4 * beta * nu)) / (2 * nu)
+        alpha = (1 + sqrt(1 + 4 * beta * stepper.nu)) / (2 * stepper.nu)
         # ½‖x* − v‖² − ½‖x* − v_0‖², and β⁺ε⁺ − βε, without the large common part
         rise = 0.5 * (v - x0) @ P @ (v + x0 - 2 * x_star)
         x = stepper.x.vector
@@ -153,20 +151,10 @@ def growth(case, d, method_of, factor):
     return case.p @ later / spent
 
 
-def greedy_at(case, j, factor):
-    nu = factor * geometry.nu(case.atoms, case.p)
-    return methods.accelerated_matching_pursuit(nu=nu, probe=Replay([j])), nu
-
-
-def random_at(case, j, factor):
-    nu = factor * geometry.nu_random(case.atoms, case.p)
-    return methods.accelerated_random(nu=nu, direction=Replay([j])), nu
-
-
 @MANY
 @given(instances())
 def test_nu_is_attained_and_the_potential_grows_with_one_ten_percent_too_small(case):
-    d = geometry.nu(case.atoms, case.p).witness
+    d = case.computed_nu[0].witness
     # A hair toward the longest of the atoms that tie, so that the oracle picks it.
     d = d / np.abs(case.Z @ d).max()
     tied = case.Z[np.abs(case.Z @ d) > 1 - 1e-7]
@@ -175,8 +163,8 @@ def test_nu_is_attained_and_the_potential_grows_with_one_ten_percent_too_small(c
     picked = longest > longest.max() * (1 - 1e-9)
     picked &= np.isclose(tied, tied[np.argmax(longest)]).all(axis=1)
     d = d + 1e-6 * np.linalg.lstsq(tied, picked.astype(float), rcond=1e-10)[0]
-    assert growth(case, d, greedy_at, 1.0) == pytest.approx(0, abs=2e-3)
-    assert growth(case, d, greedy_at, 0.9) > 0.05
+    assert growth(case, d, algorithm_4, 1.0) == pytest.approx(0, abs=2e-3)
+    assert growth(case, d, algorithm_4, 0.9) > 0.05
 
 
 @MANY
@@ -188,8 +176,8 @@ def test_nu_random_is_attained_and_the_potential_grows_with_one_ten_percent_too_
     bottom = (B.T * (case.p / squares)) @ B
     spectrum, vectors = np.linalg.eig(np.linalg.solve(bottom, top))
     d = vectors[:, np.argmax(spectrum.real)].real @ case.span
-    assert growth(case, d, random_at, 1.0) == pytest.approx(0, abs=2e-3)
-    assert growth(case, d, random_at, 0.9) > 0.05
+    assert growth(case, d, algorithm_3, 1.0) == pytest.approx(0, abs=2e-3)
+    assert growth(case, d, algorithm_3, 0.9) > 0.05
 
 
 # The lemmas of the appendix -------------------------------------------------------------------
@@ -302,3 +290,30 @@ def test_exploring_all_atoms_with_the_step_of_algorithm_2_meets_its_bound_surely
         v = v - alpha * (case.p * c) @ case.Z
         assert case.gap(x) <= bound(t) * (1 + SLACK) + 1e-12 * case.gap(case.x0)
     assert rates.parameter_free(f, atoms, case.x0, sampling=case.p)(1) >= bound(1) * (1 - SLACK)
+
+
+def needed_stiffness(case, g, m):
+    """S/(2Δ) for the step of Algorithm 2: what κ has to be at β = 0 for (⋆) to hold."""
+    c = case.Z @ g
+    mean, drawn = case.p @ c**2, case.p @ (case.w * c**2)
+    energy = mean if m is None else drawn / m + (1 - 1 / m) * mean
+    return energy * geometry.smoothness(case.f, case.atoms) / np.abs(c).max() ** 2
+
+
+@MANY
+@given(instances(), st.sampled_from([1, 2, 5, None]))
+def test_the_largest_stiffness_of_parameter_free_acceleration_always_suffices(case, m):
+    rate = rates.parameter_free(case.f, case.atoms, case.x0, sampling=case.p, exploration=m)
+    for _ in range(5):
+        assert needed_stiffness(case, case.direction(), m) <= rate.constants["κ"] * (1 + SLACK)
+
+
+@pytest.mark.parametrize("m", [1, 2, 5, None])
+def test_the_largest_stiffness_is_attained_and_fails_ten_percent_too_small(m):
+    """Orthonormal atoms and a gradient that is as steep along each of them."""
+    axes, _ = np.linalg.qr(np.random.default_rng(0).standard_normal((4, 4)))
+    case = Instance(axes, np.full(4, 0.25), np.eye(4), np.zeros(4), np.ones(4), None)
+    rate = rates.parameter_free(case.f, case.atoms, case.x0, exploration=m)
+    needed = needed_stiffness(case, axes.sum(axis=0), m)
+    assert needed == pytest.approx(rate.constants["κ"])
+    assert needed > 0.9 * rate.constants["κ"]

@@ -397,6 +397,23 @@ class TestLargestSingularValue:
             assert LeastSquares(kind, b).L == f.L
 
 
+class TestProgress:
+    def test_a_bar_goes_to_standard_error_and_nothing_to_standard_output(self, capfd):
+        solve(F, ATOMS, max_iter=200, tol=0, progress=True)
+        out, err = capfd.readouterr()
+        assert out == ""
+        assert "matching-pursuit" in err
+
+    @pytest.mark.parametrize("progress", [None, False])
+    def test_away_from_a_terminal_there_is_none_unless_asked_for(self, capfd, progress):
+        solve(F, ATOMS, max_iter=200, tol=0, progress=progress)
+        assert capfd.readouterr() == ("", "")
+
+    def test_it_changes_no_number(self, capfd):
+        one, other = (solve(F, ATOMS, max_iter=50, tol=0, progress=p) for p in (True, False))
+        np.testing.assert_array_equal(one.x, other.x)
+
+
 class TestCheckpointFiles:
     @pytest.fixture
     def path(self, tmp_path):

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from pursuit.experiments.verdicts import Finding
 
 EXPERIMENTS = ("toy", "urban", "all")
+PAGE = "index.html"
 RESOLUTION = 150
 """Dots per inch of the PNG files."""
 PAGE_WIDTH = 132
@@ -52,9 +53,9 @@ def reproduce(
     """Run the paper's experiments again and judge its claims.
 
     Matching pursuit, random pursuit and both accelerated algorithms, with
-    the constants that the paper prints and with valid ones. Writes figures
-    (PNG, SVG), every curve (curves.json) and the verdicts with the numbers
-    behind them (verdicts.md).
+    the constants that the paper prints and with valid ones. Writes a page
+    to look at (index.html), figures (PNG, SVG), every curve (curves.json)
+    and the verdicts with the numbers behind them (verdicts.md).
     """
     one_of("experiment", experiment, EXPERIMENTS)
     for name, number in (("seed", seed), ("seeds", seeds), ("iterations", iterations)):
@@ -110,6 +111,7 @@ def _figures(panels: dict[str, list[Panel]]) -> dict[str, Figure]:
 def _finish(panels: dict[str, list[Panel]], out: Path, seed: int) -> None:
     from pursuit.experiments.documents import as_json, as_markdown
     from pursuit.experiments.verdicts import judge
+    from pursuit.report import reproduction_html
 
     every = [panel for some in panels.values() for panel in some]
     findings = judge(every)
@@ -117,6 +119,7 @@ def _finish(panels: dict[str, list[Panel]], out: Path, seed: int) -> None:
     texts = {
         "curves.json": as_json(every, findings, seed),
         "verdicts.md": as_markdown(every, findings, seed),
+        PAGE: reproduction_html(every, findings),
     }
     written = _write(out, texts, figures)
     _show(every, findings, written)
@@ -129,10 +132,10 @@ def _show(panels: list[Panel], findings: list[Finding], written: list[Path]) -> 
 
     from pursuit.experiments.documents import cases, verdicts
 
-    table = Table(title="The claims of the paper's section 4")
-    table.add_column("claim", min_width=26)
+    table = Table(title="The claims of the paper's section 4", expand=True)
+    table.add_column("claim", ratio=3)
     for panel in panels:
-        table.add_column(Text(panel.name))
+        table.add_column(Text(panel.name), ratio=2)
     last = ""
     for claim, case in cases(findings):
         if claim != last:
@@ -146,10 +149,14 @@ def _show(panels: list[Panel], findings: list[Finding], written: list[Path]) -> 
     console.print(table, soft_wrap=False)
     console.print("The numbers behind the verdicts, the curves and the figures:")
     for path in written:
-        console.print(f"  {path}")
+        if path.name != PAGE:
+            console.print(f"  {path}")
+    console.print(f"The page to look at: {next(path for path in written if path.name == PAGE)}")
 
 
 def _colour(verdict: str) -> str:
+    if verdict.startswith("not"):
+        return "dim"
     return "green" if verdict.startswith("holds") else "red"
 
 
@@ -159,8 +166,10 @@ def _colour(verdict: str) -> str:
 def _check_output(out: Path) -> None:
     """Find out before the work whether its results can be drawn and written."""
     from pursuit import plots
+    from pursuit.report.page import require_templates
 
     plots.figure(1, 1)
+    require_templates()
     with _writing_to(out):
         out.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryFile(dir=out):

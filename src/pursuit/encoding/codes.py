@@ -156,7 +156,7 @@ class Codes:
     def load(path: str | os.PathLike[str]) -> Codes:
         """Read a file that `save` wrote; anything else is an input error."""
         try:
-            with np.load(path, allow_pickle=False) as file:
+            with open(path, "rb") as raw, np.load(raw, allow_pickle=False) as file:
                 arrays = {name: file[name] for name in _ARRAYS}
                 about = json.loads(file["header"].tobytes())["pursuit codes"]
         except FileNotFoundError:

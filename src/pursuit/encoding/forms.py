@@ -112,7 +112,7 @@ def rules(limits: Limits, dtype: np.dtype[Any]) -> Rules:
     """The rules of the kernels in a precision."""
     eps = float(np.finfo(dtype).eps)
     # Differences of squares carry an error of about eps: below 1e-4 of what is left here.
-    trust = 4e-3 if dtype == np.float32 else 1e-5
+    trust = 2e-3 if dtype == np.float32 else 1e-5
     return Rules(limits.n_nonzero, limits.max_iter, 8 * eps, trust, 64 * eps)
 
 
@@ -190,7 +190,7 @@ def _work(job: Job) -> Work:
         np.zeros((width, width)),
         np.zeros(width),
         np.zeros(width, job.dtype),
-        np.empty(job.atoms.rows.shape[1]),
+        np.empty(job.atoms.rows.shape[1], job.dtype),
     )
 
 

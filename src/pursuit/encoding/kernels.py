@@ -123,8 +123,8 @@ class Work(NamedTuple):
 
     `place` (n): 1 + the position of an atom in the code of the signal at hand. The rest is of
     orthogonal pursuit, with q_k the orthonormal vectors made of the active atoms: `basis` holds
-    ⟨z_j, q_k⟩ for every atom, tile by tile; `lower` the active atoms in terms of the q_k;
-    `along` ⟨signal, q_k⟩; `weight` and `rest` are room for one row each.
+    ⟨z_j, q_k⟩ for every atom, tile by tile; `lower` the active atoms in terms of the q_k, with
+    one over its diagonal; `along` ⟨signal, q_k⟩; `weight` and `rest` are room for one row each.
     """
 
     place: Array
@@ -184,16 +184,21 @@ def descend(c: Array, gamma: float, row: Array) -> Any:
 @compiled
 def residual2(atoms: Atoms, block: Block, found: Found, used: int, rest: Array, r: int) -> float:
     """‖x − Σ value_k z_k‖² of signal r, from its definition."""
-    x = block.x[r]
+    x, rows = block.x[r], atoms.rows
     for i in range(x.size):
         rest[i] = x[i]
-    for k in range(used):
-        a, z = found.value[r, k], atoms.rows[found.chosen[r, k]]
+    for k in range(0, used - used % 2, 2):
+        a, y = x.dtype.type(found.value[r, k]), rows[found.chosen[r, k]]
+        b, z = x.dtype.type(found.value[r, k + 1]), rows[found.chosen[r, k + 1]]
         for i in range(x.size):
-            rest[i] -= a * z[i]
+            rest[i] -= a * y[i] + b * z[i]
+    if used % 2:
+        a, y = x.dtype.type(found.value[r, used - 1]), rows[found.chosen[r, used - 1]]
+        for i in range(x.size):
+            rest[i] -= a * y[i]
     total = 0.0
     for i in range(x.size):
-        total += rest[i] * rest[i]
+        total += np.float64(rest[i]) * np.float64(rest[i])
     return total
 
 
@@ -318,7 +323,7 @@ def gather_few(
 ) -> None:
     """The columns of `few_atoms` as codes, with ‖residual‖² = ‖x‖² − Σ value_j (c⁰_j + c_j)."""
     n = c.shape[0]
-    rest = np.empty(block.x.shape[1])
+    rest = np.empty(block.x.shape[1], block.x.dtype)
     for r in range(block.x.shape[0]):
         used, left2 = 0, block.norm2[r]
         for j in range(n):
@@ -361,7 +366,9 @@ def _pursue_orthogonally(
 ) -> int:
     c, norm2, goal2 = block.c[r], block.norm2[r], block.goal2[r]
     used, steps, left2 = found.size[r], found.steps[r], found.residual2[r]
-    zero = _uncertainty(atoms, rules, work, norm2, used)
+    zero = rules.rounding * np.sqrt(norm2) * atoms.radius
+    for k in range(used):
+        zero += _doubt(atoms, rules, work, k)
     status = verdict(left2, goal2, used, steps, rules)
     j, missing, refused = steepest(c), NOTHING, 0.0
     while status == GOING:
@@ -381,13 +388,13 @@ def _pursue_orthogonally(
         if gram.slot[j] < 0:
             missing = j
             break
-        work.lower[used, used] = np.sqrt(pivot)
-        work.along[used] = c[j] / work.lower[used, used]
+        work.lower[used, used] = 1 / np.sqrt(pivot)
+        work.along[used] = c[j] * work.lower[used, used]
         found.chosen[r, used] = j
+        left2 -= work.along[used] ** 2
+        zero += _doubt(atoms, rules, work, used)
         used += 1
         steps += 1
-        left2 -= work.along[used - 1] ** 2
-        zero = _uncertainty(atoms, rules, work, norm2, used)
         if goal2 >= 0 and left2 <= rules.trust * norm2:
             solve_upper(work.lower, work.along, found.value[r], used)
             left2 = residual2(atoms, block, found, used, work.rest, r)
@@ -403,12 +410,9 @@ def _pursue_orthogonally(
 
 
 @compiled
-def _uncertainty(atoms: Atoms, rules: Rules, work: Work, norm2: float, used: int) -> float:
-    """The slope that counts as zero: a short pivot makes the correlations that much less sure."""
-    total = np.sqrt(norm2)
-    for k in range(used):
-        total += abs(work.along[k]) * atoms.radius / work.lower[k, k]
-    return rules.rounding * total * atoms.radius
+def _doubt(atoms: Atoms, rules: Rules, work: Work, k: int) -> Any:
+    """What atom k adds to the slope that counts as zero: a short pivot magnifies rounding."""
+    return rules.rounding * abs(work.along[k]) * work.lower[k, k] * atoms.radius**2
 
 
 @compiled
@@ -427,9 +431,9 @@ def _pivot(work: Work, used: int, j: int, norm2: float) -> float:
 
 @compiled
 def _extend(work: Work, k: int, c: Array, row: Array) -> Any:
-    """⟨z, q_k⟩ = (row − Σ_i weight_i ⟨z, q_i⟩)/pivot for every z; c ← c − along_k ⟨z, q_k⟩."""
+    """⟨z, q_k⟩ = (row − Σ_i weight_i ⟨z, q_i⟩)/length for every z; c ← c − along_k ⟨z, q_k⟩."""
     basis, weight = work.basis, work.weight
-    inverse = c.dtype.type(1 / work.lower[k, k])
+    inverse = c.dtype.type(work.lower[k, k])
     along = c.dtype.type(work.along[k])
     tile = WIDE // c.itemsize
     top, at = c.dtype.type(-1), 0
@@ -450,12 +454,12 @@ def _extend(work: Work, k: int, c: Array, row: Array) -> Any:
 
 @compiled
 def solve_upper(lower: Array, along: Array, value: Array, used: int) -> None:
-    """Lᵀ value = along: from the orthonormal vectors back to the atoms."""
+    """Lᵀ value = along: from the orthonormal vectors back to the atoms. `lower` has 1/L_kk."""
     for k in range(used - 1, -1, -1):
         a = along[k]
         for i in range(k + 1, used):
             a -= lower[i, k] * value[i]
-        value[k] = a / lower[k, k]
+        value[k] = a * lower[k, k]
 
 
 # Rows of the Gram matrix -----------------------------------------------------------------
@@ -517,7 +521,7 @@ def step_from_residuals(
 
     ``block.c[k]`` are the correlations of the residual of signal ``live[k]``.
     """
-    room = np.empty(rest.shape[1])
+    room = np.empty(rest.shape[1], rest.dtype)
     for k in range(live.size):
         r, c = live[k], block.c[k]
         j = steepest(c)
@@ -544,7 +548,7 @@ def step_orthogonally(
 ) -> None:
     """One step of orthogonal pursuit for each signal of `live`."""
     q, lower, along = bases
-    room = np.empty(rest.shape[1])
+    room = np.empty(rest.shape[1], rest.dtype)
     for k in range(live.size):
         r = live[k]
         zero = rules.rounding * np.sqrt(block.norm2[r]) * atoms.radius
@@ -597,8 +601,8 @@ def _orthonormal(z: Array, q: Array, lower: Array, used: int) -> float:
     pivot = 0.0
     for i in range(z.size):
         pivot += np.float64(out[i]) * out[i]
-    lower[used, used] = np.sqrt(pivot)
-    inverse = z.dtype.type(1 / lower[used, used]) if pivot > 0 else z.dtype.type(0)
+    lower[used, used] = 1 / np.sqrt(pivot) if pivot > 0 else 0.0
+    inverse = z.dtype.type(lower[used, used])
     for i in range(z.size):
         out[i] *= inverse
     return pivot

@@ -16,6 +16,9 @@ from pursuit.problem import Problem
 from pursuit.progress import Silent
 from pursuit.validation import Array
 
+RESOLUTION = 1e-13
+"""A run by `solve` ends when its loss has fallen to this share of the first: below is rounding."""
+
 
 @dataclass(frozen=True, eq=False)
 class Course:
@@ -92,8 +95,19 @@ class Field:
 
     def _solved(self, method: Method, grid: Array, seed: int) -> Course:
         f = SquaredDistance(self.signals[0])
-        options = {"tol": 0.0, "every": 1, "progress": False, "unit_atoms": False}
-        result = solve(f, self.atoms, method, max_iter=int(grid[-1]), seed=seed, **options)  # type: ignore[arg-type]
+        enough = self.floor + RESOLUTION * (f.value(np.zeros(self.atoms.shape)) - self.floor)
+        result = solve(
+            f,
+            self.atoms,
+            method,
+            max_iter=int(grid[-1]),
+            tol=0,
+            target=enough,
+            every=1,
+            progress=False,
+            seed=seed,
+            unit_atoms=False,
+        )
         # A run that ended early stays where it ended.
         seen = np.minimum(grid, result.trace.iteration[-1])
         values = np.maximum(result.trace.value[seen] - self.floor, 0)

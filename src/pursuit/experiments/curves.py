@@ -10,10 +10,9 @@ import numpy as np
 
 from pursuit import methods
 from pursuit.methods import Method
+from pursuit.plots import HUGE
 from pursuit.validation import Array
 
-HUGE = 1e300
-"""Stands for a loss that left the range of numbers, where quantiles are taken."""
 POINTS_PER_DECADE = 40
 
 
@@ -36,12 +35,8 @@ CONTESTANTS: dict[str, Contestant] = {
         "Alg. 4, ν = 1 as printed", lambda dim: methods.accelerated_matching_pursuit(nu=1)
     ),
     "alg4-safe": Contestant("Alg. 4, safe ν", lambda dim: methods.accelerated_matching_pursuit()),
+    "parameter-free": Contestant("parameter-free", lambda dim: methods.accelerated()),
 }
-PARAMETER_FREE = "accelerated"
-if PARAMETER_FREE in methods.NAMED:
-    CONTESTANTS[PARAMETER_FREE] = Contestant(
-        "parameter-free", lambda dim: methods.NAMED[PARAMETER_FREE]()
-    )
 
 
 @dataclass(frozen=True, eq=False)

@@ -43,8 +43,10 @@ def as_markdown(panels: list[Panel], findings: list[Finding], seed: int) -> str:
 
 
 def cases(findings: list[Finding]) -> list[tuple[str, str]]:
-    """Every claim and case once, the claims together."""
-    return list(dict.fromkeys((finding.claim, finding.case) for finding in findings))
+    """Every claim and case once, the cases of a claim together."""
+    claims = dict.fromkeys(finding.claim for finding in findings)
+    pairs = dict.fromkeys((finding.claim, finding.case) for finding in findings)
+    return [pair for claim in claims for pair in pairs if pair[0] == claim]
 
 
 def verdicts(panels: list[Panel], findings: list[Finding], claim: str, case: str) -> list[str]:

@@ -80,7 +80,7 @@ def draw(panels: list[Panel]) -> Figure:
     from pursuit.experiments.pictures import draw_panels
 
     runs = panels[0].runs
-    return draw_panels(panels, f"Toy data: the median of {runs} problems, and 10 to 90 % of them")
+    return draw_panels(panels, f"Toy data, {runs} problems: median, 10th to 90th percentile")
 
 
 def _field(kind: Kind, problem: np.random.SeedSequence, n: int, d: int) -> Field:

@@ -9,10 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 
-from pursuit.experiments.curves import CONTESTANTS, HUGE, PARAMETER_FREE, Curve, Panel
+from pursuit.experiments.curves import CONTESTANTS, Curve, Panel
+from pursuit.plots import HUGE
 from pursuit.validation import Array
 
 HOLDS, FAILS = "holds", "does not hold"
@@ -74,18 +76,18 @@ def divergence(grid: Array, losses: Array) -> Divergence | None:
 
 
 def ahead(grid: Array, fast: Array, slow: Array) -> Stretch | None:
-    """When `fast` is below `slow`, to the end if it is below there; None if it never is."""
+    """When `fast` is below `slow`: to the end if it is below there; None if it never is."""
     floor = RESOLUTION * slow[0]
     fast, slow = np.maximum(fast, floor), np.maximum(slow, floor)
-    behind = np.flatnonzero(fast > slow * (1 + TIE))
-    # Records between two at which it is behind; a difference of 1 is an empty stretch.
-    edges = np.concatenate([[0], behind, [len(grid)]])
-    lengths = np.diff(edges) - 1
-    k = len(lengths) - 1 if lengths[-1] > 0 else int(np.argmax(lengths))
-    if lengths[k] <= 0 or not (fast < slow * (1 - TIE)).any():
+    behind, below = fast > slow * (1 + TIE), fast < slow * (1 - TIE)
+    edges = [0, *np.flatnonzero(behind), len(grid)]  # at t = 0 nobody is ahead
+    stretches = [(a + 1, b - 1) for a, b in pairwise(edges) if below[a + 1 : b].any()]
+    if not stretches:
         return None
-    begin, end = edges[k] + 1, edges[k + 1] - 1
-    return Stretch(int(grid[begin]), int(grid[end]), bool(end == len(grid) - 1))
+    last = stretches[-1]
+    to_the_end = last[1] == len(grid) - 1
+    begin, end = last if to_the_end else max(stretches, key=lambda ends: ends[1] - ends[0])
+    return Stretch(int(grid[begin]), int(grid[end]), bool(to_the_end))
 
 
 # One panel -------------------------------------------------------------------------------
@@ -101,7 +103,7 @@ RACES = (
     (ACCELERATED, "Alg. 4 and MP, safe ν", "alg4-safe", "mp"),
     (ACCELERATED, "Alg. 3 and random pursuit, ν′ = dim as printed", "alg3-printed", "rp"),
     (ACCELERATED, "Alg. 3 and random pursuit, exact ν′", "alg3-exact", "rp"),
-    (ACCELERATED, "parameter-free and MP", PARAMETER_FREE, "mp"),
+    (ACCELERATED, "parameter-free and MP", "parameter-free", "mp"),
     (STEEPEST, "MP and random pursuit", "mp", "rp"),
     (STEEPEST, "Alg. 4 and Alg. 3, as printed", "alg4-printed", "alg3-printed"),
     (STEEPEST, "Alg. 4 and Alg. 3, safe ν and exact ν′", "alg4-safe", "alg3-exact"),
@@ -116,6 +118,12 @@ def _judge_panel(panel: Panel) -> Iterator[Finding]:
     for claim, case, fast, slow in RACES:
         if fast in panel.curves:
             yield Finding(claim, case, panel.name, *_race(panel, fast, slow))
+        else:
+            reason = f"{_label(fast)} has no compiled form for many signals at once"
+            yield Finding(claim, case, panel.name, "not run", reason)
+    if "parameter-free" in panel.curves:
+        case = "parameter-free and MP, by products"
+        yield Finding(ACCELERATED, case, panel.name, *_by_products(panel, "parameter-free", "mp"))
     for case, fast, slow in KICKS:
         yield Finding(KICKS_IN, case, panel.name, *_kick(panel, fast, slow))
     for case, pair in (
@@ -139,6 +147,17 @@ def _race(panel: Panel, fast: str, slow: str) -> Judgement:
     return HOLDS if stretch.begin == 1 else f"holds from t = {stretch.begin} on", evidence
 
 
+def _by_products(panel: Panel, fast: str, slow: str) -> Judgement:
+    """The race where the iterations of one cost more: products to each accuracy."""
+    needs = [_reached(panel.curves[key].products, panel.curves[key]) for key in (fast, slow)]
+    both = [level for level in needs[0] if level in needs[1]]
+    if not both:
+        return "not judged", "no accuracy was reached by both"
+    text = ", ".join(f"{needs[0][k]:.4g} against {needs[1][k]:.4g} to {k:g}" for k in both)
+    evidence = f"products to an accuracy relative to the start: {text}"
+    return _from_accuracy([needs[0][k] < needs[1][k] for k in both], both), evidence
+
+
 def _kick(panel: Panel, fast: str, slow: str) -> Judgement:
     stretch = ahead(panel.grid, panel.curves[fast].median, panel.curves[slow].median)
     evidence = _ends(panel, fast, slow)
@@ -157,7 +176,7 @@ def _usable(panel: Panel, printed: str, valid: str, name: str) -> Judgement:
     if runaway is not None:
         return f"{FAILS}: diverges", f"{_describe(panel, printed, runaway)}; {theory}"
     fallen = f"falls from {curve.median[0]:.4g} to {curve.median[-1]:.3g}"
-    short = curve.nu.min() < panel.curves[valid].nu.max() * (1 - TIE)
+    short = (curve.nu < panel.curves[valid].nu * (1 - TIE)).any()
     covered = "the theorem does not cover the printed value" if short else "the theorem covers it"
     return HOLDS, f"{fallen}; {theory}: {covered}"
 
@@ -216,12 +235,7 @@ def _lead(high: Panel, low: Panel, steepest: str, drawn: str) -> Judgement:
         f"iterations of random over steepest in {high.dimension} and in {low.dimension} "
         f"dimensions, by accuracy relative to the start: {text}"
     )
-    behind = [k for k, level in enumerate(both) if leads[level] <= others[level]]
-    if not behind:
-        return HOLDS, evidence
-    if behind[-1] == len(both) - 1:
-        return FAILS, evidence
-    return f"holds from accuracy {both[behind[-1] + 1]:g} on", evidence
+    return _from_accuracy([leads[level] > others[level] for level in both], both), evidence
 
 
 def lead(panel: Panel, steepest: str, drawn: str) -> dict[float, float]:
@@ -230,14 +244,24 @@ def lead(panel: Panel, steepest: str, drawn: str) -> dict[float, float]:
     return {level: slow[level] / fast[level] for level in fast if level in slow}
 
 
-def _reached(grid: Array, curve: Curve) -> dict[float, int]:
-    """The first recorded iteration at which the median is at each accuracy."""
+def _reached(clock: Array, curve: Curve) -> dict[float, float]:
+    """What the clock (iterations, products) shows when the median is first at each accuracy."""
     share = curve.median / curve.median[0]
     return {
-        float(level): int(grid[np.argmax(share <= level)])
+        float(level): float(clock[np.argmax(share <= level)])
         for level in LEVELS
         if (share <= level).any()
     }
+
+
+def _from_accuracy(better: list[bool], levels: list[float]) -> str:
+    """The verdict on something that is true or not at each of the finer and finer accuracies."""
+    if all(better):
+        return HOLDS
+    if not better[-1]:
+        return FAILS
+    since = len(better) - better[::-1].index(False)
+    return f"holds from accuracy {levels[since]:g} on"
 
 
 # Words -----------------------------------------------------------------------------------

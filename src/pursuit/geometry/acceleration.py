@@ -61,7 +61,8 @@ def nu(atoms: AtomSet, sampling: object | None = None, *, delta: float = 1.0) ->
     if not isinstance(atoms, FiniteAtoms):
         return Constant(safe_nu(atoms) / delta**2, Kind.UPPER, serves)
     rows, transform = _whitened(atoms, sampling)
-    found = corners(rows)
+    # Weights p_j w_j / r prove that Σ p_j w_j c_j² ≤ r; better ones prove more.
+    found = corners(rows, sampling.p * sampling.moments.leverage / atoms.rank)
     values = np.einsum("ij,ij->i", found.points, found.points)
     squares = atoms.norms.astype(np.float64) ** 2
     active = np.abs(found.points @ rows.T) > 1 - 10 * ON

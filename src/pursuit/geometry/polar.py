@@ -72,19 +72,22 @@ def _longest(found: Corners) -> Width:
     return Width(min(found.bound, upper), upper, found.points[best])
 
 
-def corners(rows: Array) -> Corners:
-    """All corners of the polar where they can be listed, else some that a search finds."""
+def corners(rows: Array, start: Array | None = None) -> Corners:
+    """All corners of the polar where they can be listed, else some that a search finds.
+
+    The bound is no worse than that of the weights `start`.
+    """
     listed = listed_corners(rows)
     if listed is not None:
         return Corners(listed, np.inf)
-    weights, bound = _spread(rows)
+    weights, bound = _spread(rows, start)
     return Corners(searched_corners(rows, weights), bound)
 
 
-def _spread(rows: Array) -> tuple[Array, float]:
+def _spread(rows: Array, start: Array | None = None) -> tuple[Array, float]:
     """Good weights and their bound on W²; fewer steps for large matrices."""
     n, r = rows.shape
-    return e_optimal(rows, steps=100 if n * r * r <= PIVOTED else 40)
+    return e_optimal(rows, 100 if n * r * r <= PIVOTED else 40, start)
 
 
 # Listing --------------------------------------------------------------------------------

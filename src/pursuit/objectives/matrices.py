@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from pursuit.atoms.base import AtomSet
+from pursuit.atoms.base import Atom, AtomSet
 from pursuit.errors import InputError
 from pursuit.objectives.base import QuadraticObjective
 from pursuit.objectives.quadratic import half_square
@@ -111,6 +111,7 @@ class MatrixDistance(MatrixObjective):
 
     L = 1.0
     mu = 1.0
+    isometric = True
 
     def __init__(self, B: Any) -> None:
         self.B = B if isinstance(B, SparsePlusLowRank) else _matrix("B", B)
@@ -141,8 +142,9 @@ class MatrixDistance(MatrixObjective):
         crossed = float(np.vdot(x.left * x.weights, self.B @ x.right))
         return max(0.5 * float(x.norm2()) - crossed + 0.5 * self.signal_norm**2, 0.0)
 
-    def gradient(self, x: Array) -> Array:
-        return x - self._dense
+    def gradient(self, x: Any) -> Any:
+        """∇f(X): an array for an array, something to multiply with for factors."""
+        return x - self._dense if isinstance(x, np.ndarray) else self.residual(x)
 
     def curvature(self, z: Array, image: Array) -> float:
         return float(np.vdot(z, z))
@@ -183,6 +185,7 @@ class MatrixEntries(MatrixObjective):
     """
 
     L = 1.0
+    isometric = True
 
     def __init__(self, B: Any) -> None:
         known = _sparse("B", B).tocoo()
@@ -205,23 +208,47 @@ class MatrixEntries(MatrixObjective):
 
         return csr_array((entries, (self.rows, self.columns)), shape=self.shape)
 
-    def value(self, x: Any) -> float:
-        dense = isinstance(x, np.ndarray)
-        at = x[self.rows, self.columns] if dense else x.entries(self.rows, self.columns)
-        return half_square(at - self.entries)
+    def spread(self, entries: Array) -> Array:
+        """An array with these numbers at the known places and zero elsewhere."""
+        dense = np.zeros(self.shape, entries.dtype)
+        dense[self.rows, self.columns] = entries
+        return dense
 
-    def gradient(self, x: Array) -> Array:
-        gradient = np.zeros_like(x)
-        gradient[self.rows, self.columns] = x[self.rows, self.columns] - self.entries
-        return gradient
+    def image(self, x: Any) -> Array:
+        """X at the known places."""
+        if isinstance(x, np.ndarray):
+            image: Array = x[self.rows, self.columns]
+            return image
+        return np.asarray(x.entries(self.rows, self.columns))
+
+    def value(self, x: Any) -> float:
+        return half_square(self.image(x) - self.entries)
+
+    def gradient(self, x: Any) -> Any:
+        """∇f(X): an array for an array, a sparse one for factors."""
+        build = self.spread if isinstance(x, np.ndarray) else self.sparse
+        return build(self.image(x) - self.entries)
+
+    def value_at(self, x: Any, image: Array) -> float:
+        return half_square(image - self.entries)
+
+    def gradient_at(self, x: Array, image: Array) -> Array:
+        return self.spread(image - self.entries)
 
     def pull(self, image: Array) -> Array:
-        kept = np.zeros_like(image)
-        kept[self.rows, self.columns] = image[self.rows, self.columns]
-        return kept
+        return self.spread(image)
 
     def curvature(self, z: Array, image: Array) -> float:
-        return 2 * half_square(z[self.rows, self.columns])
+        return 2 * half_square(image)
+
+    def atom_image(self, atoms: AtomSet, z: Atom) -> Array:
+        from pursuit.atoms.rank_one import RankOne
+
+        if not isinstance(atoms, RankOne):
+            return super().atom_image(atoms, z)
+        u, v = z
+        image: Array = u[self.rows] * v[self.columns]
+        return image
 
     def _point(self, atoms: Any, x0: Factors) -> Point:
         from pursuit.factored import EntriesPoint
@@ -236,7 +263,8 @@ def _sparse(name: str, value: Any) -> Any:
         raise InputError(f"{name}: expected a SciPy sparse array, got {type(value).__name__}")
     matrix = csr_array(value, copy=True)
     matrix.sum_duplicates()
-    matrix.data = real_array(name, matrix.data)
+    if matrix.nnz:
+        matrix.data = real_array(name, matrix.data)
     return matrix
 
 

@@ -183,12 +183,7 @@ def largest_singular_value(A: Any) -> float:
     """‖A‖₂: a dense factorisation where it is small, Lanczos otherwise."""
     if isinstance(A, np.ndarray) and min(A.shape) <= DENSE_LIMIT:
         return float(np.linalg.norm(A, 2))
-    # A start without structure: a constant one is in the null space of a difference operator.
-    start = np.random.default_rng(0).standard_normal(min(A.shape))
-    image = A @ start if A.shape[1] == len(start) else A.T @ start
-    if len(start) == 1 or not image.any():
-        return float(np.linalg.norm(image) / np.linalg.norm(start))
-    from scipy.sparse.linalg import svds
+    from pursuit.singular import leading_pair
 
-    sigma = svds(A, k=1, return_singular_vectors=False, v0=start, tol=1e-12)
-    return float(sigma[0])
+    # From its shorter side the iteration ends in as many steps as that has entries.
+    return leading_pair(A if A.shape[0] >= A.shape[1] else A.T).sigma

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from importlib import resources
+from importlib.util import find_spec
 from typing import Any
 
 from pursuit import __version__
@@ -28,10 +29,9 @@ def render(template: str, scripts: tuple[str, ...], data: dict[str, Any], **name
     names
         What the template shows by itself; texts are escaped there.
     """
-    try:
-        from jinja2 import DictLoader, Environment, StrictUndefined
-    except ImportError:
-        raise MissingExtra("report", "writing a page") from None
+    require_templates()
+    from jinja2 import DictLoader, Environment, StrictUndefined
+
     files = {name: _asset(name) for name in ("base.html", template)}
     environment = Environment(
         loader=DictLoader(files), autoescape=True, undefined=StrictUndefined, trim_blocks=True
@@ -43,6 +43,12 @@ def render(template: str, scripts: tuple[str, ...], data: dict[str, Any], **name
         data=script_json(data),
         **names,
     )
+
+
+def require_templates() -> None:
+    """Refuse, before the work, to make a page without the package that fills in templates."""
+    if find_spec("jinja2") is None:
+        raise MissingExtra("report", "writing a page")
 
 
 def script_json(data: dict[str, Any]) -> str:

@@ -41,7 +41,7 @@ def reproduction_html(panels: Sequence[Panel], findings: Sequence[Finding]) -> s
         ("reproduction.js",),
         {"charts": charts},
         panels=[_described(panel) for panel in panels],
-        claims=_claims(findings),
+        claims=_claims(panels, findings),
     )
 
 
@@ -55,12 +55,20 @@ def _described(panel: Panel) -> dict[str, Any]:
     }
 
 
-def _claims(findings: Sequence[Finding]) -> list[dict[str, Any]]:
-    """The findings in their order, those on the same claim together."""
-    claims: dict[str, list[Finding]] = {}
+def _claims(panels: Sequence[Panel], findings: Sequence[Finding]) -> list[dict[str, Any]]:
+    """The claims in their order, the cases of each, and the finding on every panel or None."""
+    claims: dict[str, dict[str, dict[str, Finding]]] = {}
     for finding in findings:
-        claims.setdefault(finding.claim, []).append(finding)
-    return [{"claim": claim, "findings": some} for claim, some in claims.items()]
+        cases = claims.setdefault(finding.claim, {})
+        cases.setdefault(finding.case, {})[finding.panel] = finding
+    return [{"claim": claim, "cases": _cases(panels, cases)} for claim, cases in claims.items()]
+
+
+def _cases(panels: Sequence[Panel], cases: dict[str, dict[str, Finding]]) -> list[dict[str, Any]]:
+    return [
+        {"case": case, "findings": [found.get(panel.name) for panel in panels]}
+        for case, found in cases.items()
+    ]
 
 
 def _chart(panel: Panel, against: str) -> Chart:

@@ -20,8 +20,10 @@ if TYPE_CHECKING:
     from pursuit.unmixing.convergence import Convergence
     from pursuit.validation import Array
 
-SPECTRA_BUDGET = 1_700_000
-"""Bytes for the spectra of all pixels, before base 64."""
+BUDGET = 3_300_000
+"""Bytes for maps and spectra before base 64, which makes them a third longer."""
+LEAST_FOR_SPECTRA = 400_000
+"""Bytes that the spectra get in any case."""
 
 
 @dataclass(frozen=True)
@@ -62,11 +64,11 @@ def unmixing_html(unmixing: Unmixing, story: Story | None = None) -> str:
         raise InputError("unmixing: expected one of a Scene, whose pixels have places")
     story = story or Story()
     names = _names(story.names, len(unmixing.endmembers))
-    spectra = code_spectra(unmixing.scene.pixels, SPECTRA_BUDGET)
     order = _reading_order(unmixing.scene)
-    spectra_data = spectra.packed()
-    spectra_data["scores"] = pack(spectra.scores[:, order])
-    data = _data(unmixing, names, order) | {"spectra": spectra_data}
+    data = _data(unmixing, names, order)
+    left = max(LEAST_FOR_SPECTRA, BUDGET - _packed_bytes(data))
+    spectra = code_spectra(unmixing.scene.pixels[order], left)
+    data["spectra"] = spectra.packed()
     if story.convergence is not None:
         data["convergence"] = _convergence_chart(story.convergence).as_data()
     return render(
@@ -117,6 +119,11 @@ def _data(unmixing: Unmixing, names: list[str], order: Array) -> dict[str, Any]:
         "residuals": pack_map(unmixing.residual_norms[order], low=0.0),
         "angles": pack_map(np.degrees(unmixing.angles[order]), low=0.0),
     }
+
+
+def _packed_bytes(data: dict[str, Any]) -> int:
+    maps = [data["residuals"], data["angles"], *data["abundances"]]
+    return sum(3 * len(packed["levels"]["data"]) // 4 for packed in maps)
 
 
 def _facts(unmixing: Unmixing) -> list[tuple[str, str]]:

@@ -8,6 +8,12 @@ import numpy as np
 
 from pursuit.unmixing.extraction import Array
 
+METHODS = (
+    "matching-pursuit",
+    "random-pursuit",
+    "accelerated-random",
+    "accelerated-matching-pursuit",
+)
 SAMPLE = 2000
 """Pixels that the methods are run on at most, evenly spaced in the scene."""
 ITERATIONS = 1000
@@ -64,13 +70,8 @@ def convergence(pixels: Array, endmembers: Array, *, seed: int = 0) -> Convergen
     problem = Problem(SquaredDistance(np.zeros(matrix.shape[1])), Dictionary(matrix))
     grid = np.unique(np.geomspace(1, ITERATIONS, POINTS).round().astype(np.int64))
     curves = {}
-    for name, make in {
-        "matching pursuit": methods.matching_pursuit,
-        "random pursuit": methods.random_pursuit,
-        "accelerated random pursuit": methods.accelerated_random,
-        "accelerated matching pursuit": methods.accelerated_matching_pursuit,
-    }.items():
-        rules = rules_of(make(), problem)
+    for name in METHODS:
+        rules = rules_of(methods.NAMED[name](), problem)
         assert rules is not None, name
         runs = run_batch(
             rules,
@@ -81,7 +82,7 @@ def convergence(pixels: Array, endmembers: Array, *, seed: int = 0) -> Convergen
             seed=seed,
         )
         start = runs.values[0] if runs.values[0] > 0 else 1.0
-        curves[name] = np.maximum(runs.values[1:] / start, 0.0)
+        curves[name.replace("-", " ")] = np.maximum(runs.values[1:] / start, 0.0)
     return Convergence(grid, curves, len(signals))
 
 

@@ -1,6 +1,6 @@
 // Line charts in SVG: drawn to the width at hand, again when it changes.
 
-const DASHES = ["", "7 4", "2 3", "9 3 2 3", "5 2", "1 3", "12 3", "4 4 1 4"];
+const DASHES = ["", "7 4", "2 3", "9 3 2 3", "4 2", "14 4", "12 3 2 3 2 3", "4 4 1 4"];
 const lookColour = (k) => `var(--look${k % 8})`;
 const lookDash = (k) => DASHES[(Math.floor(k / 8) + k) % 8];
 const HEIGHT = 300;
@@ -55,7 +55,7 @@ const SUPERSCRIPT = "⁰¹²³⁴⁵⁶⁷⁸⁹";
 function tickLabel(value, scale) {
   if (!scale.log || scale.high - scale.low < 1) return format(value);
   const power = Math.round(Math.log10(value));
-  if (power >= 0 && power <= 4) return (10 ** power).toLocaleString("en");
+  if (power >= 0 && power <= 3) return (10 ** power).toLocaleString("en");
   return `10${power < 0 ? "⁻" : ""}${String(Math.abs(power)).replace(/\d/g, (d) => SUPERSCRIPT[d])}`;
 }
 
@@ -107,7 +107,7 @@ class LineChart {
       const y = ys.place(value);
       node.append(svg("line", { class: "grid", x1: left, x2: right, y1: y, y2: y }), this.#text(left - 6, y + 4, text, "end"));
     }
-    for (const value of xs.ticks(70)) {
+    for (const value of xs.ticks(52)) {
       const x = xs.place(value);
       node.append(svg("line", { class: "grid", x1: x, x2: x, y1: 12, y2: bottom }), this.#text(x, bottom + 17, tickLabel(value, xs), "middle"));
     }
@@ -127,6 +127,7 @@ class LineChart {
     const good = values.filter((v) => v !== null && Number.isFinite(v) && (!axis.log || v > 0));
     let low = axis.low ?? good.reduce((a, b) => Math.min(a, b), Infinity);
     let high = axis.high ?? good.reduce((a, b) => Math.max(a, b), -Infinity);
+    if (axis.zero) [low, high] = [Math.min(0, low), Math.max(0, high)];
     if (!Number.isFinite(low) || !Number.isFinite(high)) [low, high] = axis.log ? [1, 10] : [0, 1];
     return new Scale(low, high, from, to, axis.log);
   }

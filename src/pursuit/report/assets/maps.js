@@ -41,14 +41,14 @@ class Picture {
   }
 }
 
-const byRamp = (values, low, high) => (i) => RAMP_TABLE[Math.max(0, Math.min(255, Math.round((255 * (values[i] - low)) / (high - low || 1))))];
+const byRamp = (values, { low, high }) => (i) => RAMP_TABLE[Math.max(0, Math.min(255, Math.round((255 * (values[i] - low)) / (high - low || 1))))];
 
-function rampLegend(low, high, unit = "") {
+function rampLegend({ low, high, above }, unit = "") {
   const canvas = element("canvas", { width: 256, height: 1 });
   const context = canvas.getContext("2d");
   RAMP_TABLE.forEach(([r, g, b], i) => { context.fillStyle = `rgb(${r} ${g} ${b})`; context.fillRect(i, 0, 1, 1); });
   canvas.setAttribute("aria-hidden", "true");
-  return element("div", { className: "ramp" }, element("span", {}, format(low) + unit), canvas, element("span", {}, format(high) + unit));
+  return element("div", { className: "ramp" }, element("span", {}, format(low) + unit), canvas, element("span", {}, (above ? "≥ " : "") + format(high) + unit));
 }
 
 // A map that can be pointed at and walked on; `choose(row, column)` is told.

@@ -29,21 +29,23 @@ class ScenePage {
   // What the maps show -------------------------------------------------------------------
 
   #layers() {
-    const range = (values) => [Math.min(0, values.reduce((a, b) => Math.min(a, b), 0)), values.reduce((a, b) => Math.max(a, b), 0)];
     const abundances = this.abundances.map((values, k) => ({ name: this.data.names[k], look: k, values, range: this.#robust(values) }));
     this.errors = [
-      { name: "Residual norm", values: this.residuals, range: range(this.residuals) },
-      { name: "Spectral angle", values: this.angles, range: range(this.angles), unit: "°" },
+      { name: "Residual norm", values: this.residuals, range: this.#robust(this.residuals) },
+      { name: "Spectral angle", values: this.angles, range: this.#robust(this.angles), unit: "°" },
     ];
+    // A full bar is a share of one, or the most there is where all shares are smaller.
+    this.full = Math.min(1, Math.max(1e-30, ...abundances.map((layer) => layer.range.high)));
     this.layers = [{ name: "Mixture of all", mixture: true }, ...abundances, ...this.errors];
   }
 
-  // One bright pixel must not darken a whole map: the ramp ends where 0.2 % of the pixels are above.
+  // A few bright pixels must not darken a whole map: the ramp ends where 1 % of them are above.
   #robust(values) {
     const sorted = Float32Array.from(values).sort();
-    const high = sorted[Math.floor(0.998 * (sorted.length - 1))];
-    const low = sorted[Math.floor(0.002 * (sorted.length - 1))];
-    return [Math.min(0, low), high > Math.min(0, low) ? high : sorted[sorted.length - 1]];
+    const last = sorted.length - 1;
+    const low = Math.min(0, sorted[Math.floor(0.01 * last)]);
+    const high = sorted[Math.ceil(0.99 * last)];
+    return high > low ? { low, high, above: sorted[last] > high } : { low, high: sorted[last], above: false };
   }
 
   #mixed() {
@@ -91,8 +93,8 @@ class ScenePage {
       this.big.paint(this.#mixed());
       scale.replaceChildren(element("div", { className: "mix" }, ...this.data.names.map((name, k) => element("span", {}, this.#swatch(k), name))));
     } else {
-      this.big.paint(byRamp(layer.values, ...layer.range));
-      scale.replaceChildren(rampLegend(...layer.range, layer.unit));
+      this.big.paint(byRamp(layer.values, layer.range));
+      scale.replaceChildren(rampLegend(layer.range, layer.unit));
     }
   }
 
@@ -115,9 +117,9 @@ class ScenePage {
       const figure = element("figure", {}, caption);
       document.getElementById(id).append(figure);
       const view = new MapView(figure, this.picture, `Map of ${layer.name}`, (row, column) => this.choose(row, column));
-      view.paint(byRamp(layer.values, ...layer.range));
+      view.paint(byRamp(layer.values, layer.range));
       this.views.push(view);
-      figure.append(rampLegend(...layer.range, layer.unit));
+      figure.append(rampLegend(layer.range, layer.unit));
     }
   }
 
@@ -131,7 +133,7 @@ class ScenePage {
     const x = { label: this.data.axis };
     const spectrum = (k) => this.endmembers.subarray(k * this.bands, (k + 1) * this.bands);
     new LineChart(document.getElementById("endmembers"), {
-      title: "Endmember spectra", x, y: { label: "value" },
+      title: "Endmember spectra", x, y: { label: "value", zero: true },
       lines: this.data.names.map((name, k) => this.#line(name, spectrum(k), k)),
     });
     if (this.data.convergence) new LineChart(document.getElementById("convergence"), this.data.convergence);
@@ -153,7 +155,8 @@ class ScenePage {
   measured(pixel) {
     const spectrum = Float32Array.from(this.mean);
     for (let k = 0; k * this.bands < this.basis.length; k++) {
-      const weight = this.data.spectra.step * this.scores[k * this.picture.size + pixel];
+      const folded = this.scores[k * this.picture.size + pixel];
+      const weight = this.data.spectra.step * (folded & 1 ? -(folded + 1) / 2 : folded / 2);
       if (weight) for (let b = 0; b < this.bands; b++) spectrum[b] += weight * this.basis[k * this.bands + b];
     }
     return spectrum;
@@ -179,7 +182,7 @@ class ScenePage {
       this.#line("measured", this.measured(pixel), 0, { colour: "var(--ink)", dash: "" }),
       this.#line("fit", this.fitted(pixel), 1, { colour: "var(--look1)", dash: "6 4" }),
     ];
-    this.#showSpectrum({ title: "Spectrum of the chosen pixel", x: { label: this.data.axis }, y: { label: "value" }, lines });
+    this.#showSpectrum({ title: "Spectrum of the chosen pixel", x: { label: this.data.axis }, y: { label: "value", zero: true }, lines });
     this.#showShares(pixel);
     document.getElementById("summary").textContent = this.#sentence(row, column, pixel);
   }
@@ -192,7 +195,7 @@ class ScenePage {
   #showShares(pixel) {
     const shares = document.getElementById("shares");
     const values = pixel < 0 ? this.abundances.map(() => 0) : this.abundances.map((map) => map[pixel]);
-    const low = Math.min(0, ...values), high = Math.max(1e-30, ...values, low < 0 ? 0 : -Infinity);
+    const low = Math.min(0, ...values), high = Math.max(this.full, ...values);
     const percent = (value) => (100 * (value - low)) / (high - low);
     shares.hidden = pixel < 0;
     shares.replaceChildren(...values.map((value, k) => {

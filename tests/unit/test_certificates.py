@@ -1,0 +1,216 @@
+"""What a certificate says, and when it says what is missing."""
+
+import numpy as np
+import pytest
+
+from pursuit import (
+    Approximate,
+    Coordinates,
+    Dictionary,
+    InputError,
+    LeastSquares,
+    Logistic,
+    Oracle,
+    Quadratic,
+    Smooth,
+    SquaredDistance,
+    geometry,
+    methods,
+    rates,
+    solve,
+)
+from pursuit.certificates import certify
+
+rng = np.random.default_rng(0)
+SINGULAR = LeastSquares(rng.standard_normal((3, 6)), rng.standard_normal(3))
+
+
+def test_a_result_states_its_inequality_and_constants():
+    atoms = Dictionary(rng.standard_normal((9, 4)))
+    run = solve(SquaredDistance(rng.standard_normal(4)), atoms, max_iter=10, tol=0)
+    certificate = run.certificate
+    unit = atoms.unit().atoms
+    mu_A = geometry.strong_convexity(SquaredDistance(np.zeros(4)), unit)
+    assert certificate.bound == pytest.approx(run.slope**2 / (2 * mu_A))
+    assert certificate.constants["μ_A"] == pytest.approx(mu_A)
+    assert certificate.inequality == "f(x) − f* ≤ ‖∇f(x)‖_{A*}² / (2 μ_A)"
+    assert str(certificate).startswith(f"f(x) − f* ≤ {certificate.bound:.4g}, by f(x) − f* ≤")
+    assert str(certificate) in str(run)
+
+
+def test_printing_a_large_result_does_not_compute_a_certificate(monkeypatch):
+    Z = rng.standard_normal((400, 100))
+    run = solve(SquaredDistance(rng.standard_normal(100)), Dictionary(Z), max_iter=3)
+    monkeypatch.setattr(geometry, "safe_strong_convexity", None)
+    assert "certificate: on request" in str(run)
+
+
+def test_a_solve_computes_no_certificate(monkeypatch):
+    monkeypatch.setattr(geometry, "safe_strong_convexity", None)
+    run = solve(SquaredDistance(np.ones(3)), Coordinates(3))
+    assert "certificate" not in vars(run)
+
+
+@pytest.mark.parametrize(
+    ("name", "constant"),
+    [
+        ("matching-pursuit", "R_A"),
+        ("random-pursuit", "R_A"),
+        ("greedy-greedy", "ν"),
+        ("accelerated", "‖x* − x_s‖_P"),
+    ],
+)
+def test_the_missing_constant_is_named_where_f_is_not_strongly_convex(name, constant):
+    certificate = solve(SINGULAR, Coordinates(6), name, max_iter=5, tol=0).certificate
+    assert certificate.bound == np.inf
+    assert "μ_A: f is not known to be strongly convex" in certificate.missing
+    assert f"{constant}: " in certificate.missing
+    assert "what is missing" in str(certificate)
+
+
+def test_a_loss_without_ridge_says_so_and_takes_a_given_radius():
+    X = rng.standard_normal((8, 3))
+    run = solve(Logistic(X, np.sign(X[:, 0])), Coordinates(3), max_iter=5, tol=0)
+    assert "μ_A" in run.certificate.missing
+    slope = np.abs(run.origin.problem.f.gradient(run.x)).max()
+    given = certify(run, given={"R_A": 7.0})
+    assert given.bound == pytest.approx(7 * slope)
+    assert not given.missing
+
+
+def test_an_oracle_of_unknown_geometry_names_its_width():
+    cube = Oracle(lambda d: np.where(d < 0, -1.0, 1.0), shape=3, radius=2.0)
+    run = solve(SquaredDistance(np.ones(3)), cube, max_iter=5)
+    assert "mDW" in run.certificate.missing
+
+
+# The potential of the accelerated methods -------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["accelerated-random", "accelerated-matching-pursuit"])
+def test_theorems_in_expectation_are_stated_with_a_confidence(name):
+    run = solve(SINGULAR, Coordinates(6), name, max_iter=30, tol=0)
+    certificate = run.certificate
+    assert certificate.confidence == pytest.approx(0.95)
+    distance = geometry.distance(SINGULAR, Coordinates(6))
+    beta = run.state.numbers["memory"]["beta"]
+    assert certificate.bound == pytest.approx(distance**2 / (2 * beta) / 0.05)
+    assert "with confidence 0.95" in str(certificate)
+    assert certify(run, confidence=0.5).bound == pytest.approx(certificate.bound / 10)
+
+
+def test_the_certificate_is_at_most_the_rate_over_eta():
+    """β_t is computed, where the rate has its lower bound t(t + 1)/(4Lν)."""
+    run = solve(SINGULAR, Coordinates(6), "accelerated-random", max_iter=30, tol=0)
+    assert run.certificate.bound <= rates.theorem_9(SINGULAR, Coordinates(6))(30) / 0.05
+
+
+def test_the_affine_invariant_acceleration_holds_surely():
+    run = solve(SINGULAR, Coordinates(6), "accelerated-affine-invariant", max_iter=30, tol=0)
+    assert run.certificate.confidence == 1
+    gap = run.value - rates.optimal_value(SINGULAR, Coordinates(6))
+    assert gap <= run.certificate.bound
+    bound = rates.parameter_free(SINGULAR, Coordinates(6), exploration=None)
+    assert run.certificate.bound <= bound(30)
+
+
+def test_a_phase_of_known_distance_is_certified():
+    method = methods.accelerated(patience=0, restart=False, exploration=1)
+    run = solve(SINGULAR, Coordinates(6), method, max_iter=10, tol=0)
+    beta = run.state.numbers["memory"]["beta"]
+    known = certify(run, given={"‖x* − x_s‖_P": 2.0})
+    assert known.bound == pytest.approx(4 / (2 * beta) / 0.05)
+
+
+def test_the_printed_nu_is_not_certified():
+    """The paper's experiments use ν = 1, for which there is no theorem."""
+    method = methods.accelerated_matching_pursuit(nu=1)
+    certificate = solve(SINGULAR, Coordinates(6), method, max_iter=5, tol=0).certificate
+    assert certificate.bound == np.inf
+    assert "ν: 1 is below the proved 6" in certificate.missing
+
+
+def test_a_smaller_nu_is_certified_where_it_is_proved():
+    Z = rng.standard_normal((6, 2))
+    atoms = Dictionary(Z / np.linalg.norm(Z, axis=1)[:, None])
+    f = Quadratic(np.diag([1.0, 0.0]), np.array([1.0, 0.0]))
+    tight = geometry.nu(atoms)
+    assert tight < geometry.safe_nu(atoms)
+    method = methods.accelerated_matching_pursuit(nu=tight)
+    assert not solve(f, atoms, method, max_iter=5, tol=0).certificate.missing
+
+
+def test_an_approximate_oracle_runs_with_a_larger_nu_and_is_certified():
+    method = methods.accelerated_matching_pursuit(direction=Approximate(0.5))
+    certificate = solve(SINGULAR, Coordinates(6), method, max_iter=5, tol=0).certificate
+    assert certificate.constants["ν"] == pytest.approx(6 / 0.25)
+    exact = solve(SINGULAR, Coordinates(6), "accelerated-matching-pursuit", max_iter=5, tol=0)
+    assert certificate.constants["β_t"] == pytest.approx(exact.certificate.constants["β_t"] / 4)
+
+
+def test_a_step_constant_that_is_too_small_is_not_certified():
+    for method in (
+        methods.accelerated_random(L=SINGULAR.L / 2),
+        methods.accelerated_random(step=Smooth(SINGULAR.L / 2)),
+    ):
+        certificate = solve(SINGULAR, Coordinates(6), method, max_iter=3, tol=0).certificate
+        assert "L: the one in use is below" in certificate.missing
+
+
+def test_a_confidence_of_one_is_refused():
+    run = solve(SINGULAR, Coordinates(6), max_iter=1)
+    with pytest.raises(InputError, match="confidence: expected a number below 1"):
+        certify(run, confidence=1.0)
+
+
+# Rates and their picture ------------------------------------------------------------------------
+
+
+def test_a_rate_carries_its_name_inequality_and_constants():
+    f, atoms = SquaredDistance(np.ones(4)), Coordinates(4)
+    rate = rates.theorem_8(f, atoms)
+    assert rate.name == "Theorem 8"
+    assert rate.inequality == "E f(x_t) − f* ≤ 2 L ν ‖x* − x0‖_P² / (t (t + 1))"
+    assert rate.constants == pytest.approx({"L": 1, "ν": 4, "‖x* − x0‖_P": 4})
+    assert rate(10) == pytest.approx(2 * 4 * 16 / 110)
+    assert rate(np.array([0, 1])).tolist() == pytest.approx([np.inf, 64])
+    assert "in expectation, with L = 1, ν = 4" in str(rate)
+
+
+@pytest.mark.parametrize(
+    ("theorem", "constant"),
+    [
+        (rates.theorem_3, "R_A"),
+        (rates.theorem_4, "R_A"),
+        (rates.theorem_5, "ε_0"),
+        (rates.theorem_8, None),
+        (rates.theorem_9, None),
+        (rates.parameter_free, None),
+    ],
+)
+def test_theorems_name_what_a_singular_problem_lacks(theorem, constant):
+    if constant is None:
+        assert np.isfinite(theorem(SINGULAR, Coordinates(6))(5))
+        return
+    with pytest.raises(rates.MissingConstant) as missing:
+        theorem(SINGULAR, Coordinates(6))
+    assert missing.value.constant == constant
+    assert np.isfinite(theorem(SINGULAR, Coordinates(6), given={constant: 2.0})(5))
+
+
+def test_an_unknown_algorithm_is_refused():
+    with pytest.raises(InputError, match="algorithm: expected 1 or 2"):
+        rates.theorem_3(SquaredDistance(np.ones(2)), Coordinates(2), algorithm=3)
+
+
+def test_bounds_are_drawn_over_the_curve_and_above_it():
+    rows = rng.standard_normal((9, 4))
+    f, atoms = SquaredDistance(rng.standard_normal(4)), Dictionary(rows)
+    run = solve(f, atoms, "affine-invariant", max_iter=30, tol=0, unit_atoms=False)
+    bounds = [rates.theorem_3(f, atoms), rates.theorem_5(f, atoms)]
+    ax = run.trace.plot(bounds=bounds, floor=rates.optimal_value(f, atoms))
+    lines = {line.get_label(): line.get_xydata() for line in ax.get_lines()}
+    assert {"Theorem 3", "Theorem 5"} <= set(lines)
+    assert lines["Theorem 3"][0, 0] == 1
+    assert lines["Theorem 5"][:, 1] == pytest.approx(bounds[1](np.arange(31)))
+    assert ax.get_legend() is not None
