@@ -65,7 +65,7 @@ def search(
     """
     low, high, at_low, at_high = 0.0, inf, -fall, inf
     t = 1.0
-    for _ in range(PROBES):
+    for probe in range(PROBES):
         there = slopes(delta + t * step)
         rate = -float(there @ step)
         if -0.5 * fall <= rate <= 1e-3 * fall:
@@ -74,12 +74,13 @@ def search(
             low, at_low, here = t, rate, there
         else:
             high, at_high = t, inf if isnan(rate) else rate
-        t = _between(low, high, at_low, at_high)
+        # Every other look halves: a slope with kinks can fool the secant from one side.
+        t = _between(low, high, at_low, inf if probe % 2 else at_high)
     return low, here
 
 
 def _between(low: float, high: float, at_low: float, at_high: float) -> float:
-    """The next place to look for a root of an increasing function."""
+    """The next place to look for a root: further out, along the secant, or half-way."""
     if high == inf:
         return 4 * low
     share = at_low / (at_low - at_high) if at_high < inf else 0.5

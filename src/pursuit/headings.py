@@ -9,44 +9,62 @@ computed anew from its coefficients when that is too much.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import sqrt
 
 import numpy as np
 
+from pursuit.atoms.base import FiniteAtoms
 from pursuit.points import Point, Shift, mix
-from pursuit.validation import Array
+
+SPOILT = 1e5
+"""Units in the last place of its reach beyond which the rounding of a sum is not tolerated."""
 
 
 @dataclass(frozen=True)
 class Heading:
-    """A direction, its length in coefficients, and the share of it that may be rounding."""
+    """A direction d = Σ a_j z_j.
+
+    Attributes
+    ----------
+    shift
+        What it adds to the arrays of a point.
+    reach
+        Σ |a_j|·‖z_j‖, the length of the terms that d is a sum of.
+    error
+        How far its effect may be from that of its coefficients, in units of length.
+    """
 
     shift: Shift
-    length: float
-    noise: float
+    reach: float
+    error: float
 
     @staticmethod
-    def fresh(shift: Shift) -> Heading:
+    def fresh(x: Point, shift: Shift) -> Heading:
         """A direction whose effect was computed from its coefficients."""
-        coef = shift["coef"]
-        return Heading(shift, _norm(coef), float(np.finfo(coef.dtype).eps))
+        reach = _reach(x, shift)
+        return Heading(shift, reach, _eps(shift) * reach)
 
     @staticmethod
     def nowhere(x: Point) -> Heading:
         """The zero direction at a point."""
-        return Heading.fresh({name: np.zeros_like(array) for name, array in x.arrays().items()})
+        zero = {name: np.zeros_like(array) for name, array in x.arrays().items()}
+        return Heading(zero, 0.0, 0.0)
 
 
 def total(x: Point, *terms: tuple[float, Heading]) -> Heading:
-    """Σ weight·direction; one product if rounding makes up more than √eps of it."""
+    """Σ weight·direction; it costs a product if too much of it would be rounding."""
     shift = mix(*((weight, heading.shift) for weight, heading in terms))
-    eps = float(np.finfo(shift["coef"].dtype).eps)
-    length = _norm(shift["coef"])
-    error = sum(abs(weight) * of.length * (of.noise + eps) for weight, of in terms)
-    if error > sqrt(eps) * length:
-        return Heading.fresh(x.gather(shift["coef"]))
-    return Heading(shift, length, error / length if length else 0.0)
+    eps = _eps(shift)
+    reach = _reach(x, shift)
+    error = sum(abs(weight) * (of.error + eps * of.reach) for weight, of in terms)
+    if error > SPOILT * eps * reach:
+        return Heading.fresh(x, x.gather(shift["coef"]))
+    return Heading(shift, reach, error)
 
 
-def _norm(coef: Array) -> float:
-    return float(np.linalg.norm(coef))
+def _reach(x: Point, shift: Shift) -> float:
+    assert isinstance(x.atoms, FiniteAtoms)
+    return float(np.abs(shift["coef"]) @ x.atoms.norms)
+
+
+def _eps(shift: Shift) -> float:
+    return float(np.finfo(shift["coef"].dtype).eps)

@@ -49,7 +49,8 @@ class Planar(Momentous):
         if self._patience.lost and self._run.t % RENEW == 0:
             self.x.refresh()
             for name in ("away", "last"):
-                self._keep(name, Heading.fresh(self.x.gather(self._kept(name).shift["coef"])))
+                anew = self.x.gather(self._kept(name).shift["coef"])
+                self._keep(name, Heading.fresh(self.x, anew))
         return super().step()
 
     def _try(self, kappa: float) -> Trial:
@@ -58,10 +59,10 @@ class Planar(Momentous):
         if mean is None or not trial.gains:
             return trial
         away, last = self._kept("away"), self._kept("last")
-        z = Heading.fresh(trial.end.along(trial.progress.atom))
-        trial.mean = Heading.fresh(mean)
+        z = Heading.fresh(self.x, trial.end.along(trial.progress.atom))
+        trial.mean = Heading.fresh(self.x, mean)
         plane = [z, trial.mean, last, away]
-        delta, further = best(trial.end, [heading.shift for heading in plane])
+        delta, further = best(trial.end, plane)
         trial.progress = trial.progress._replace(decrease=trial.progress.decrease + further)
         trial.divergence = 0.5 * trial.tau**2 * bend(self.x, away.shift)
         delta[0] += trial.progress.gamma
@@ -99,11 +100,11 @@ class Planar(Momentous):
 
     def _kept(self, name: str) -> Heading:
         shift = {part: self._memory[f"{name}.{part}"] for part in self.x.arrays()}
-        return Heading(shift, self._memory[f"{name}:length"], self._memory[f"{name}:noise"])
+        return Heading(shift, self._memory[f"{name}:reach"], self._memory[f"{name}:error"])
 
     def _keep(self, name: str, heading: Heading) -> None:
         self._memory.update({f"{name}.{part}": array for part, array in heading.shift.items()})
-        self._memory.update({f"{name}:length": heading.length, f"{name}:noise": heading.noise})
+        self._memory.update({f"{name}:reach": heading.reach, f"{name}:error": heading.error})
 
 
 def _step(trial: Trial) -> tuple[Heading, Heading]:

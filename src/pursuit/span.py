@@ -358,15 +358,18 @@ class _LinearLocal(Local):
     def newton(self, delta: Array, slopes: Array, metric: Apply) -> Array:
         bends = self.f.bends(self._image(delta))
         self.x.counts.products += self.size * self._product
-        # Losses with flat parts have singular Hessians: a little of the metric bends them.
-        H = (self.images * bends) @ self.images.T + BENT * self.span.metric.matrix
+        H = ((self.images * bends) @ self.images.T).astype(np.float64)
         if self.pull is not None:
             H += self.span.ridge.matrix
-        try:
-            step: Array = cho_solve(cho_factor(H, check_finite=False), slopes, check_finite=False)
-        except LinAlgError:
-            return metric(slopes)  # the metric bounds the Hessian, so its step always descends
-        return step
+        # A loss with flat parts has a singular Hessian: a little of the metric bends it.
+        for bent in (0.0, BENT):
+            try:
+                factor = cho_factor(H + bent * self.span.metric.matrix, check_finite=False)
+            except LinAlgError:
+                continue
+            step: Array = cho_solve(factor, slopes, check_finite=False)
+            return step
+        return metric(slopes)  # the metric bounds the Hessian, so its step always descends
 
 
 # Anything else ------------------------------------------------------------------------------

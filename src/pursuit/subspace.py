@@ -13,12 +13,15 @@ from math import sqrt
 import numpy as np
 
 from pursuit.descent import descend
+from pursuit.headings import Heading
 from pursuit.line_search import Line
 from pursuit.objectives.base import QuadraticObjective
 from pursuit.objectives.linear_models import LinearModel
 from pursuit.points import AmbientPoint, GramPoint, Point, Shift
 from pursuit.validation import Array
 
+CUT = 1e4
+"""Units in the last place, relative to the largest, of a curvature that is more than rounding."""
 FLAT = 0.05
 """Newton steps end when the slopes on the plane have fallen to this share of the first ones."""
 
@@ -29,8 +32,11 @@ def seen(x: Point) -> bool:
     return known and isinstance(x, (GramPoint, AmbientPoint))
 
 
-def best(x: Point, directions: list[Shift]) -> tuple[Array, float]:
-    """The δ for which f(x − Σ δ_i d_i) is smallest, and a proved lower bound on what it gains."""
+def best(x: Point, directions: list[Heading]) -> tuple[Array, float]:
+    """The δ for which f(x − Σ δ_i d_i) is smallest, and a proved lower bound on what it gains.
+
+    A direction that is nothing but rounding keeps δ_i = 0.
+    """
     if isinstance(x.f, LinearModel):
         assert isinstance(x, AmbientPoint)
         return LinearPlane(x, x.f, directions).best()
@@ -49,13 +55,28 @@ def bend(x: Point, direction: Shift) -> float:
 class Plane(ABC):
     """f(x − Σ δ_i d_i) as a function of δ."""
 
-    def __init__(self, directions: list[Shift]) -> None:
-        self._directions = directions
+    def __init__(self, directions: list[Heading]) -> None:
+        self._directions = [heading.shift for heading in directions]
+        self._reach2 = np.array([heading.reach**2 for heading in directions])
+        self.cut = CUT * float(np.finfo(self._directions[0]["coef"].dtype).eps)
 
     def _rows(self, name: str) -> Array:
         """One of the arrays of each direction as rows, in float64."""
         rows = [direction[name].reshape(-1) for direction in self._directions]
         return np.array(rows, np.float64)
+
+    def minimiser(self, hessian: Array, slopes: Array) -> tuple[Array, float]:
+        """`solve_small` over the directions that f tells from rounding."""
+        curvature = np.diag(hessian)
+        steepest = float(
+            np.max(
+                np.divide(
+                    curvature, self._reach2, where=self._reach2 > 0, out=np.zeros(len(slopes))
+                )
+            )
+        )
+        told = curvature > self.cut * steepest * self._reach2
+        return solve_small(np.where(told[:, None] & told, hessian, 0.0), slopes, sqrt(self.cut))
 
     @abstractmethod
     def best(self) -> tuple[Array, float]:
@@ -65,9 +86,8 @@ class Plane(ABC):
 class QuadraticPlane(Plane):
     """A quadratic: the slopes at x and the Hessian between the directions say all."""
 
-    def __init__(self, x: Point, directions: list[Shift]) -> None:
+    def __init__(self, x: Point, directions: list[Heading]) -> None:
         super().__init__(directions)
-        self.cut = float(np.sqrt(np.finfo(x.coef.dtype).eps))
         if isinstance(x, GramPoint):
             coef = self._rows("coef")
             self.slopes, self.hessian = coef @ x.s, coef @ self._rows("s").T
@@ -86,16 +106,15 @@ class QuadraticPlane(Plane):
         return product
 
     def best(self) -> tuple[Array, float]:
-        return solve_small(self.hessian, self.slopes, self.cut)
+        return self.minimiser(self.hessian, self.slopes)
 
 
 class LinearPlane(Plane):
     """A linear model: the images of x and of the directions say all."""
 
-    def __init__(self, x: AmbientPoint, f: LinearModel, directions: list[Shift]) -> None:
+    def __init__(self, x: AmbientPoint, f: LinearModel, directions: list[Heading]) -> None:
         super().__init__(directions)
         self.f, self.u = f, x.image
-        self.cut = float(np.sqrt(np.finfo(x.coef.dtype).eps))
         self.images = self._rows("image")
         rows = self._rows("x") if f.l2 else np.zeros((len(directions), 1))
         self.pull = f.l2 * (rows @ x.x.reshape(-1)) if f.l2 else 0.0
@@ -109,7 +128,7 @@ class LinearPlane(Plane):
     def _newton(self, delta: Array, slopes: Array) -> Array:
         bends = self.f.bends(self.u - delta @ self.images)
         hessian = (self.images * bends) @ self.images.T + self.ridge
-        return solve_small(hessian, slopes, self.cut)[0]
+        return self.minimiser(hessian, slopes)[0]
 
     def best(self) -> tuple[Array, float]:
         bound = self.f.bend * (self.images * self.f.weights) @ self.images.T + self.ridge

@@ -97,7 +97,8 @@ class Job:
         """The codes in the scales of the user."""
         indices = np.empty(int(found.size.sum()), np.int32)
         values = np.empty(len(indices), self.dtype)
-        bad = kernels.collect(found, signals.unscale, self.scale, indices, values)
+        largest = float(np.finfo(self.dtype).max)
+        bad = kernels.collect(found, signals.unscale, self.scale, indices, values, largest)
         if bad != kernels.NOTHING:
             raise InputError(
                 f"signals: the coefficients of signal {number * self.plan.block + bad} are outside "

@@ -55,17 +55,24 @@ FEW = 8
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 
+_OPTIONS: dict[str, Any] = {
+    "nogil": True,
+    "error_model": "numpy",
+    "fastmath": {"contract", "nsz", "reassoc", "arcp"},
+}
+
+
 def compiled(function: Function) -> Function:
     """Compile when first called, keep on disk where some folder can be written."""
-    options: dict[str, Any] = {
-        "nogil": True,
-        "error_model": "numpy",
-        "fastmath": {"contract", "nsz", "reassoc", "arcp"},
-    }
     try:
-        return cast(Function, njit(cache=True, **options)(function))
+        return cast(Function, njit(cache=True, **_OPTIONS)(function))
     except RuntimeError:  # neither the package nor the user's cache folder can be written
-        return cast(Function, njit(**options)(function))
+        return cast(Function, njit(**_OPTIONS)(function))
+
+
+def inlined(function: Function) -> Function:
+    """A part of a kernel, compiled with it and not once more by itself."""
+    return cast(Function, njit(inline="always", **_OPTIONS)(function))
 
 
 class Atoms(NamedTuple):
@@ -167,7 +174,7 @@ def steepest(c: Array) -> Any:
     return at + first(wide(c, at), top)
 
 
-@compiled
+@inlined
 def descend(c: Array, gamma: float, row: Array) -> Any:
     """c ← c − γ·row, and the argmax of the new \\|c_j\\|, in one pass."""
     step = c.dtype.type(gamma)
@@ -202,7 +209,7 @@ def residual2(atoms: Atoms, block: Block, found: Found, used: int, rest: Array, 
     return total
 
 
-@compiled
+@inlined
 def verdict(left2: float, goal2: float, used: int, steps: int, rules: Rules) -> int:
     """Whether a signal is finished, in the order of `solve`: fit, atoms, iterations."""
     if left2 <= goal2:
@@ -214,13 +221,14 @@ def verdict(left2: float, goal2: float, used: int, steps: int, rules: Rules) -> 
     return GOING
 
 
-@compiled
+@inlined
 def settle(
     atoms: Atoms, rules: Rules, block: Block, found: Found, zero: float, rest: Array, r: int
 ) -> None:
     """The true ‖residual‖² of a finished signal; CONVERGED if nothing but rounding is left."""
     if found.residual2[r] <= rules.trust * block.norm2[r]:
-        found.residual2[r] = residual2(atoms, block, found, found.size[r], rest, r)
+        used = np.int64(found.size[r])
+        found.residual2[r] = residual2(atoms, block, found, used, rest, r)
         if found.residual2[r] <= zero * zero:
             found.status[r] = CONVERGED
 
@@ -244,7 +252,7 @@ def matching_pursuit(
     return NOTHING
 
 
-@compiled
+@inlined
 def _pursue(
     atoms: Atoms, gram: Gram, rules: Rules, block: Block, found: Found, work: Work, r: int
 ) -> int:
@@ -360,7 +368,7 @@ def orthogonal(
     return NOTHING
 
 
-@compiled
+@inlined
 def _pursue_orthogonally(
     atoms: Atoms, gram: Gram, rules: Rules, block: Block, found: Found, work: Work, r: int
 ) -> int:
@@ -409,13 +417,13 @@ def _pursue_orthogonally(
     return missing
 
 
-@compiled
+@inlined
 def _doubt(atoms: Atoms, rules: Rules, work: Work, k: int) -> Any:
     """What atom k adds to the slope that counts as zero: a short pivot magnifies rounding."""
     return rules.rounding * abs(work.along[k]) * work.lower[k, k] * atoms.radius**2
 
 
-@compiled
+@inlined
 def _pivot(work: Work, used: int, j: int, norm2: float) -> float:
     """The squared distance of atom j to the span of the active atoms; row `used` of `lower`."""
     tile = WIDE // work.basis.itemsize
@@ -429,7 +437,7 @@ def _pivot(work: Work, used: int, j: int, norm2: float) -> float:
     return pivot
 
 
-@compiled
+@inlined
 def _extend(work: Work, k: int, c: Array, row: Array) -> Any:
     """⟨z, q_k⟩ = (row − Σ_i weight_i ⟨z, q_i⟩)/length for every z; c ← c − along_k ⟨z, q_k⟩."""
     basis, weight = work.basis, work.weight
@@ -483,7 +491,7 @@ def correlate_few(rows: Array, chosen: Array, products: Array) -> None:
             _one_row(flat, w, out, r, d, start, end)
 
 
-@compiled
+@inlined
 def _four_rows(flat: Array, w: Array, out: Array, r: int, d: int, start: int, end: int) -> None:
     width = NARROW // flat.itemsize
     at, to = r * d, r * width
@@ -501,7 +509,7 @@ def _four_rows(flat: Array, w: Array, out: Array, r: int, d: int, start: int, en
     store(out, to + 3 * width, a3)
 
 
-@compiled
+@inlined
 def _one_row(flat: Array, w: Array, out: Array, r: int, d: int, start: int, end: int) -> None:
     width = NARROW // flat.itemsize
     a = narrow(out, r * width)
@@ -577,13 +585,13 @@ def step_orthogonally(
         _close(atoms, rules, block, found, beta * beta, zero, room, r)
 
 
-@compiled
+@inlined
 def _take_off(rest: Array, gamma: Any, z: Array) -> None:
     for i in range(rest.size):
         rest[i] -= gamma * z[i]
 
 
-@compiled
+@inlined
 def _orthonormal(z: Array, q: Array, lower: Array, used: int) -> float:
     """q_used from z by Gram–Schmidt, twice for orthogonality in rounding; its squared length."""
     out = q[used]
@@ -608,7 +616,7 @@ def _orthonormal(z: Array, q: Array, lower: Array, used: int) -> float:
     return pivot
 
 
-@compiled
+@inlined
 def _close(
     atoms: Atoms,
     rules: Rules,
@@ -623,7 +631,7 @@ def _close(
     found.steps[r] += 1
     left2 = found.residual2[r] - fallen
     if block.goal2[r] >= 0 and left2 <= rules.trust * block.norm2[r]:
-        left2 = residual2(atoms, block, found, found.size[r], room, r)
+        left2 = residual2(atoms, block, found, np.int64(found.size[r]), room, r)
     found.residual2[r] = left2
     found.status[r] = verdict(left2, block.goal2[r], found.size[r], found.steps[r], rules)
     if found.status[r] != GOING:
@@ -634,13 +642,15 @@ def _close(
 
 
 @compiled
-def collect(found: Found, unscale: Array, scale: Array, index: Array, value: Array) -> int:
+def collect(
+    found: Found, unscale: Array, scale: Array, index: Array, value: Array, largest: float
+) -> int:
     """The codes of a block one after another, for the signals and atoms as given.
 
-    Returns the first signal whose coefficients leave the range of their type, or NOTHING.
+    Returns the first signal whose coefficients leave the range of their type, or NOTHING; the
+    range is that of normal numbers, from about 1/largest to `largest`.
     """
     at, bad = 0, NOTHING
-    limit, tiny = np.finfo(value.dtype).max, np.finfo(value.dtype).tiny
     for r in range(found.size.size):
         top = 0.0
         for k in range(found.size[r]):
@@ -649,6 +659,6 @@ def collect(found: Found, unscale: Array, scale: Array, index: Array, value: Arr
             top = max(top, abs(a))
             index[at], value[at] = j, a
             at += 1
-        if bad == NOTHING and (top > limit or (found.size[r] > 0 and top < tiny)):
+        if bad == NOTHING and (top > largest or (found.size[r] > 0 and top * largest < 1)):
             bad = r
     return bad

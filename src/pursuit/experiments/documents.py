@@ -13,7 +13,9 @@ from pursuit.experiments.verdicts import Finding, interval
 FORMAT = 1
 """Version of the JSON document."""
 DIGITS = 10
-"""Significant digits of a number in the JSON document."""
+"""Significant digits of a point of a curve in the JSON document."""
+FACT_DIGITS = 14
+"""Significant digits of a number that describes a problem, in either document."""
 
 
 def as_json(panels: list[Panel], findings: list[Finding], seed: int) -> str:
@@ -64,7 +66,7 @@ def _verdicts(panels: list[Panel], findings: list[Finding]) -> list[list[str]]:
 def _method(panels: list[Panel], seed: int) -> str:
     lines = [
         f"- {panel.name}: {panel.title}; {panel.runs} run(s), {panel.grid[-1]} iterations; "
-        + ", ".join(f"{name} {value:.14g}" for name, value in panel.facts.items())
+        + ", ".join(f"{name} {value:.{FACT_DIGITS}g}" for name, value in panel.facts.items())
         for panel in panels
     ]
     how = (
@@ -103,7 +105,7 @@ def _panel(panel: Panel) -> dict[str, Any]:
         "title": panel.title,
         "loss": panel.loss,
         "dimension": panel.dimension,
-        "facts": {name: _plain(value) for name, value in panel.facts.items()},
+        "facts": {name: float(f"{x:.{FACT_DIGITS}g}") for name, x in panel.facts.items()},
         "iterations": panel.grid.tolist(),
         "curves": {key: _curve(key, curve) for key, curve in panel.curves.items()},
     }

@@ -61,16 +61,15 @@ def nu(atoms: AtomSet, sampling: object | None = None, *, delta: float = 1.0) ->
     if not isinstance(atoms, FiniteAtoms):
         return Constant(safe_nu(atoms) / delta**2, Kind.UPPER, serves)
     rows, transform = _whitened(atoms, sampling)
-    # Weights p_j w_j / r prove that Σ p_j w_j c_j² ≤ r; better ones prove more.
-    found = corners(rows, sampling.p * sampling.moments.leverage / atoms.rank)
+    found = corners(rows)
     values = np.einsum("ij,ij->i", found.points, found.points)
     squares = atoms.norms.astype(np.float64) ** 2
     active = np.abs(found.points @ rows.T) > 1 - 10 * ON
     attained = values * np.where(active, squares, 0.0).max(axis=1)
     best = int(np.argmax(attained))
-    longest = values.max() if found.complete else 1 / found.bound
-    # With an exact oracle and every corner listed, nothing is left to bound.
-    bound = atoms.radius**2 * min(float(longest), float(atoms.rank)) / delta**2
+    # Σ p_j w_j = r, so that Σ p_j w_j c_j² ≤ r; the search may have proved less.
+    longest = values.max() if found.complete else min(1 / found.bound, atoms.rank)
+    bound = atoms.radius**2 * float(longest) / delta**2
     upper = attained[best] if found.complete and delta == 1 else max(bound, attained[best])
     witness = (transform @ found.points[best]) @ sampling.moments.basis
     return at_most(float(attained[best]), float(upper), serves, witness.reshape(atoms.shape))

@@ -73,15 +73,14 @@ def multiplicative(rows: Array, steps: int) -> Array:
     return p
 
 
-def e_optimal(rows: Array, steps: int, start: Array | None = None) -> tuple[Array, float]:
+def e_optimal(rows: Array, steps: int) -> tuple[Array, float]:
     """Weights that make the smallest eigenvalue of Σ q_j a_j a_jᵀ large, and that eigenvalue.
 
     Multiplicative steps for tr(S^−k), with k growing: for k → ∞ that is the smallest eigenvalue.
-    Any weights give a proved bound; these are good ones, and no worse than those of the start
-    (equal ones where not given).
+    Any weights give a proved bound; these are good ones.
     """
     n, r = rows.shape
-    q = np.full(n, 1 / n) if start is None else start
+    q = np.full(n, 1 / n)
     best, best_q = -np.inf, q
     for k in range(2, steps + 2):
         spectrum, axes = np.linalg.eigh((q[:, None] * rows).T @ rows)

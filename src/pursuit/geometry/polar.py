@@ -72,22 +72,19 @@ def _longest(found: Corners) -> Width:
     return Width(min(found.bound, upper), upper, found.points[best])
 
 
-def corners(rows: Array, start: Array | None = None) -> Corners:
-    """All corners of the polar where they can be listed, else some that a search finds.
-
-    The bound is no worse than that of the weights `start`.
-    """
+def corners(rows: Array) -> Corners:
+    """All corners of the polar where they can be listed, else some that a search finds."""
     listed = listed_corners(rows)
     if listed is not None:
         return Corners(listed, np.inf)
-    weights, bound = _spread(rows, start)
+    weights, bound = _spread(rows)
     return Corners(searched_corners(rows, weights), bound)
 
 
-def _spread(rows: Array, start: Array | None = None) -> tuple[Array, float]:
+def _spread(rows: Array) -> tuple[Array, float]:
     """Good weights and their bound on W²; fewer steps for large matrices."""
     n, r = rows.shape
-    return e_optimal(rows, 100 if n * r * r <= PIVOTED else 40, start)
+    return e_optimal(rows, steps=100 if n * r * r <= PIVOTED else 40)
 
 
 # Listing --------------------------------------------------------------------------------
@@ -100,6 +97,8 @@ def listed_corners(rows: Array) -> Array | None:
     one is never active.
     """
     r = rows.shape[1]
+    if 2 ** (r - 1) > ENUMERATED:
+        return None
     b, transform = whiten(rows, multiplicative(rows, 20))
     active = b[np.einsum("ij,ij->i", b, b) >= 1 - ON]
     if comb(len(active), r) * 2 ** (r - 1) > ENUMERATED:

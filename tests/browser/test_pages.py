@@ -1,0 +1,276 @@
+"""The pages in a real browser: they load, they answer to clicks and keys, they have no errors."""
+
+import numpy as np
+import pytest
+from browser import chromium
+
+from pursuit.data import find
+from pursuit.report import reproduction_page, unmixing_page
+from pursuit.report.scene import Story
+from pursuit.unmixing import Scene, h2nmf, read_scene, unmix
+from pursuit.unmixing.convergence import convergence
+
+MEGABYTE = 10**6
+
+
+@pytest.fixture(scope="module")
+def browser():
+    binary = chromium.find()
+    if binary is None:
+        pytest.skip("no Chromium is installed: the pages are not looked at")
+    try:
+        found = chromium.Chromium(binary)
+        found.call("Browser.getVersion")
+    except (OSError, RuntimeError) as error:
+        pytest.skip(f"Chromium is installed but does not start here: {error}")
+    yield found
+    found.close()
+
+
+def story(unmixing, extraction, names=()):
+    curves = convergence(unmixing.scene.pixels, unmixing.endmembers)
+    return Story(names, extraction, curves, "pursuit unmix scene.npy")
+
+
+@pytest.fixture(scope="module")
+def simulated(tmp_path_factory):
+    """A page of a small scene, 24 × 30 with a corner without data, and its unmixing."""
+    rng = np.random.default_rng(0)
+    places = np.argwhere(~np.pad(np.ones((4, 5), bool), ((0, 20), (0, 25))))
+    waves = np.linspace(400, 2400, 50)
+    pure = np.exp(-(((waves - rng.uniform(500, 2200, (4, 1))) / 400) ** 2))
+    pixels = rng.dirichlet(np.full(4, 0.3), len(places)) @ pure
+    pixels += 0.01 * rng.standard_normal(pixels.shape)
+    bands = np.concatenate([np.arange(1, 31), np.arange(35, 55)])
+    scene = Scene(pixels, places, (24, 30), bands, waves, "nm", "simulated <scene>")
+    picked = h2nmf(pixels, 4)
+    unmixing = unmix(scene, picked)
+    path = tmp_path_factory.mktemp("simulated") / "page.html"
+    names = ["<b>roof</b>", "grass", "tree", "a material with quite a long name"]
+    unmixing_page(unmixing, path, story(unmixing, picked, names))
+    return path, unmixing
+
+
+@pytest.fixture(scope="module")
+def urban(tmp_path_factory):
+    path = find("urban77/urban77.npz")
+    if path is None:
+        pytest.skip("urban77/urban77.npz is not in $PURSUIT_DATA")
+    scene = read_scene(path)
+    picked = h2nmf(scene.pixels, 6)
+    unmixing = unmix(scene, picked)
+    page = tmp_path_factory.mktemp("urban") / "page.html"
+    unmixing_page(unmixing, page, story(unmixing, picked))
+    return page
+
+
+@pytest.fixture
+def page(browser, simulated):
+    found = browser.open(simulated[0])
+    yield found
+    assert found.problems() == []
+    assert found.requests() == [simulated[0].resolve().as_uri()]
+    found.close()
+
+
+SPECTRUM = "document.querySelector('#spectrum .line').getAttribute('d')"
+SUMMARY = "document.getElementById('summary').textContent"
+COLOURS = """(() => {
+  const counts = (canvas) => {
+    const data = canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height).data;
+    const seen = new Set();
+    for (let i = 0; i < data.length; i += 4) if (data[i + 3]) seen.add(data.slice(i, i + 3).join());
+    return seen.size;
+  };
+  return [...document.querySelectorAll('.map canvas')].map(counts);
+})()"""
+
+
+def test_every_map_of_the_page_shows_something(page):
+    colours = page.run(COLOURS)
+    assert len(colours) == 1 + 4 + 2
+    assert min(colours) > 20
+
+
+def test_a_click_shows_the_spectrum_the_fit_and_the_shares_of_that_pixel(page, simulated):
+    unmixing = simulated[1]
+    scene = unmixing.scene
+    before = page.run(SPECTRUM)
+    page.click("#maps figure:nth-child(2) canvas", (20 + 0.5) / 30, (15 + 0.5) / 24)
+    assert page.run(SPECTRUM) != before
+    assert page.run(SUMMARY).startswith("Row 15, column 20: most of ")
+    pixel = int(np.flatnonzero((scene.places == [15, 20]).all(axis=1))[0])
+    index = page.run("window.page.picture.at(15, 20)")
+    measured = page.run(f"Array.from(window.page.measured({index}))")
+    np.testing.assert_allclose(measured, scene.pixels[pixel], atol=2e-3)
+    fitted = page.run(f"Array.from(window.page.fitted({index}))")
+    np.testing.assert_allclose(fitted, unmixing.fit(pixel), atol=2e-3)
+    shares = page.run("[...document.querySelectorAll('#shares output')].map(o => o.textContent)")
+    np.testing.assert_allclose([float(s) for s in shares], unmixing.abundances[pixel], atol=2e-3)
+    marks = page.run("[...document.querySelectorAll('.mark')].map(m => m.style.left)")
+    assert len(set(marks)) == 1
+
+
+def test_a_pixel_without_data_says_so(page):
+    page.click("#bigmap canvas", 0.5 / 30, 0.5 / 24)
+    assert page.run(SUMMARY) == "Row 0, column 0: no data."
+    assert page.run("document.querySelector('#spectrum .line')") is None
+    page.click("#bigmap canvas", 0.9, 0.9)
+    assert page.run(SPECTRUM)
+
+
+def test_the_keyboard_alone_reaches_a_map_and_walks_on_it(page):
+    for _ in range(20):
+        page.press("Tab")
+        if page.run("document.activeElement.className") == "map":
+            break
+    before = page.run("[Number(row.value), Number(column.value)]")
+    page.press("ArrowRight")
+    page.press("ArrowDown", modifiers=8)
+    page.press("ArrowUp")
+    assert page.run("[Number(row.value), Number(column.value)]") == [before[0] + 9, before[1] + 1]
+    for _ in range(40):
+        page.press("ArrowRight")
+    assert page.run("Number(column.value)") == 29
+    assert page.run(SUMMARY).startswith(f"Row {before[0] + 9}, column 29")
+
+
+def test_row_and_column_can_be_typed(page):
+    page.run("row.value = 7; column.value = 9; row.dispatchEvent(new Event('change'))")
+    assert page.run(SUMMARY).startswith("Row 7, column 9:")
+    page.run("row.value = 700; row.dispatchEvent(new Event('change'))")
+    assert page.run(SUMMARY).startswith("Row 23, column 9:")
+
+
+def test_the_large_map_shows_what_is_chosen(page):
+    picture = "document.querySelector('#bigmap canvas').toDataURL()"
+    pictures = [page.run(picture)]
+    for k in range(1, 7):
+        page.run(f"layer.value = '{k}'; layer.dispatchEvent(new Event('change'))")
+        pictures.append(page.run(picture))
+    assert len(set(pictures)) == 7
+
+
+def test_a_line_can_be_hidden_and_numbers_be_read(page):
+    lines = "document.querySelectorAll('#endmembers .line').length"
+    assert page.run(lines) == 4
+    page.click("#endmembers .legend button:nth-child(2)")
+    assert page.run(lines) == 3
+    pressed = "document.querySelector('#endmembers .legend button:nth-child(2)').ariaPressed"
+    assert page.run(pressed) == "false"
+    page.click("#endmembers summary")
+    page.wait("document.querySelectorAll('#endmembers tbody tr').length === 50")
+
+
+def test_names_are_shown_as_written(page):
+    assert page.run("document.title") == "simulated <scene>, unmixed"
+    captions = page.run("[...document.querySelectorAll('#maps figcaption')].map(c => c.innerText)")
+    assert captions[0].strip() == "<b>roof</b>"
+    assert page.run("document.querySelectorAll('main b').length") == 0
+
+
+@pytest.mark.parametrize("dark", [False, True])
+def test_the_theme_follows_the_system_until_the_button_is_pressed(browser, simulated, dark):
+    page = browser.open(simulated[0], dark=dark)
+    scheme = "getComputedStyle(document.documentElement).colorScheme"
+    first, second = ("dark", "light") if dark else ("light", "dark")
+    assert page.run(scheme) == first
+    page.click("#theme")
+    assert page.run(scheme) == second
+    page.click("#theme")
+    assert page.run(scheme) == first
+    page.run("localStorage.clear()")
+    assert page.problems() == []
+    page.close()
+
+
+@pytest.mark.parametrize("dark", [False, True])
+def test_text_is_told_from_its_background(browser, simulated, dark):
+    """WCAG's contrast of 4.5 to 1 for text, and 3 to 1 for the lines of charts."""
+    page = browser.open(simulated[0], dark=dark)
+    names = ["ink", "soft", "accent", "good", "bad", *(f"look{k}" for k in range(8))]
+    for ground in ("bg", "card"):
+        for name in names:
+            pair = page.run(
+                "[%r, %r].map(n => getComputedStyle(document.documentElement)"
+                ".getPropertyValue(n).trim())" % (f"--{ground}", f"--{name}")
+            )
+            low, high = sorted(map(luminance, pair))
+            least = 2.5 if name.startswith("look") else 4.5
+            assert (high + 0.05) / (low + 0.05) >= least, (ground, name, pair)
+    page.close()
+
+
+def luminance(colour):
+    channels = np.array([int(colour[i : i + 2], 16) for i in (1, 3, 5)]) / 255
+    linear = np.where(channels <= 0.04045, channels / 12.92, ((channels + 0.055) / 1.055) ** 2.4)
+    return float(linear @ [0.2126, 0.7152, 0.0722])
+
+
+@pytest.mark.parametrize("width", [320, 375, 768, 1280])
+def test_nothing_sticks_out_at_any_width(browser, simulated, width):
+    page = browser.open(simulated[0], width=width, height=800, touch=width < 500)
+    assert page.run("document.documentElement.scrollWidth") == width
+    assert page.run("document.querySelector('#bigmap canvas').getBoundingClientRect().width") > 150
+    page.resize(900, 800)
+    page.wait("document.querySelector('#endmembers svg').viewBox.baseVal.width > 700")
+    assert page.problems() == []
+    page.close()
+
+
+def test_everything_that_can_be_operated_has_a_name(page):
+    nameless = page.run(
+        "[...document.querySelectorAll('button, select, input, [tabindex]')]"
+        ".filter(e => !(e.ariaLabel || e.textContent.trim() || (e.labels && e.labels.length)"
+        " || e.getAttribute('aria-labelledby'))).map(e => e.outerHTML.slice(0, 80))"
+    )
+    assert nameless == []
+
+
+def test_the_page_of_urban_is_small_and_sound(browser, urban):
+    assert urban.stat().st_size < 5 * MEGABYTE
+    page = browser.open(urban)
+    assert page.problems() == []
+    colours = page.run(COLOURS)
+    assert len(colours) == 9
+    assert min(colours) > 100
+    before = page.run(SPECTRUM)
+    page.click("#bigmap canvas", 0.1, 0.8)
+    assert page.run(SPECTRUM) != before
+    assert page.run("document.querySelectorAll('#convergence .line').length") == 4
+    page.close()
+
+
+# The reproduced experiments
+
+
+@pytest.fixture(scope="module")
+def reproduction(tmp_path_factory):
+    from pursuit.experiments import toy
+    from pursuit.experiments.verdicts import judge
+
+    panels = toy.run(2, 60, 0, atoms=20, dimension=10)
+    findings = judge(panels)
+    path = tmp_path_factory.mktemp("reproduction") / "index.html"
+    reproduction_page(panels, findings, path)
+    return path, panels, findings
+
+
+@pytest.mark.parametrize("width", [375, 1280])
+def test_the_page_of_the_experiments_has_every_verdict_and_every_curve(
+    browser, reproduction, width
+):
+    path, panels, findings = reproduction
+    page = browser.open(path, width=width)
+    assert page.problems() == []
+    verdicts = page.run("[...document.querySelectorAll('.verdicts summary')].map(s => s.innerText)")
+    assert sorted(verdicts) == sorted(finding.verdict for finding in findings)
+    curves = page.run("document.querySelectorAll('.curves .line').length")
+    assert curves == sum(len(panel.curves) for panel in panels)
+    assert page.run("document.documentElement.scrollWidth") == width
+    first = page.run("document.querySelector('.curves .line').getAttribute('d')")
+    page.run("against.value = '1'; against.dispatchEvent(new Event('change'))")
+    assert page.run("document.querySelector('.curves .line').getAttribute('d')") != first
+    page.click(".verdicts summary")
+    page.wait("document.querySelector('.verdicts details').open")
+    page.close()

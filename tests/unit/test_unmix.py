@@ -1,0 +1,185 @@
+"""unmix: what it solves, what it says about every pixel, and what it refuses."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pursuit.errors import InputError
+from pursuit.files.whole import whole_file
+from pursuit.unmixing import Scene, h2nmf, unmix
+from pursuit.unmixing.convergence import convergence
+
+PURE = np.array([[1.0, 2.0, 3.0, 1.0], [3.0, 1.0, 0.0, 1.0], [0.0, 1.0, 1.0, 4.0]])
+SHARES = np.random.default_rng(0).dirichlet(np.ones(3), 11)
+PIXELS = SHARES @ PURE
+PLACES = np.array([(i, j) for j in range(4) for i in range(3)])[:11]  # column by column, one hole
+SCENE = Scene(pixels=PIXELS, places=PLACES, shape=(3, 4), bands=np.arange(1, 5), name="mixed")
+
+
+@pytest.mark.parametrize(
+    ("constraint", "more"),
+    [("none", {}), ("non-negative", {}), ("sum-to-one", {}), ("sparse", {"n_nonzero": 3})],
+)
+def test_exact_mixtures_are_taken_apart_under_every_constraint(constraint, more):
+    found = unmix(SCENE, PURE, constraint, **more)
+    np.testing.assert_allclose(found.abundances, SHARES, atol=1e-12)
+    np.testing.assert_allclose(found.residual_norms, 0, atol=1e-12)
+    np.testing.assert_allclose(found.angles, 0, atol=1e-12)
+
+
+def test_each_constraint_fits_no_better_than_a_weaker_one():
+    noisy = np.random.default_rng(1).normal(1, 1, (200, 4))
+    norms = {
+        c: unmix(noisy, PURE, c).residual_norms for c in ("none", "non-negative", "sum-to-one")
+    }
+    assert (norms["none"] <= norms["non-negative"] + 1e-12).all()
+    assert (norms["non-negative"] <= norms["sum-to-one"] + 1e-12).all()
+    assert (norms["non-negative"] > norms["none"] + 1e-3).any()
+    sparse = unmix(noisy, PURE, "sparse", n_nonzero=2)
+    assert (np.count_nonzero(sparse.abundances, axis=1) <= 2).all()
+    assert sparse.constraint == "sparse, at most 2 a pixel"
+
+
+def test_unconstrained_abundances_are_the_shortest_where_endmembers_depend_on_each_other():
+    twice = np.vstack([PURE, PURE[0]])
+    found = unmix(PIXELS, twice, "none").abundances
+    expected = SHARES[:, 0] / 2
+    np.testing.assert_allclose(found[:, [0, 3]], np.column_stack([expected, expected]), atol=1e-12)
+
+
+@given(seed=st.integers(0, 1000), exponent=st.sampled_from([-200, -20, 0, 20, 200]))
+def test_residuals_and_angles_are_those_of_their_definitions_in_any_unit(seed, exponent):
+    noisy = np.random.default_rng(seed).normal(1, 1, (20, 4))
+    factor = 10.0**exponent
+    found = unmix(noisy * factor, PURE * factor)
+    fits = found.abundances @ PURE
+    np.testing.assert_allclose(
+        found.residual_norms / factor, np.linalg.norm(noisy - fits, axis=1), rtol=1e-9, atol=1e-12
+    )
+    lengths = np.linalg.norm(noisy, axis=1) * np.linalg.norm(fits, axis=1)
+    some = lengths > 0
+    cosines = np.clip((noisy * fits).sum(axis=1)[some] / lengths[some], -1, 1)
+    np.testing.assert_allclose(np.cos(found.angles[some]), cosines, atol=1e-9)
+    expected = np.linalg.norm(noisy - fits) / np.linalg.norm(noisy)
+    assert found.relative_error == pytest.approx(expected, rel=1e-9)
+
+
+def test_tiny_angles_keep_their_digits():
+    found = unmix([[1.0, 1e-9, 0.0]], [[1.0, 0.0, 0.0]])
+    np.testing.assert_allclose(found.angles, 1e-9, rtol=1e-6)
+
+
+def test_angles_with_nothing_are_right_angles_and_zero_between_nothings():
+    found = unmix([[-1.0, 0.0], [0.0, 0.0]], [[1.0, 0.0]])
+    np.testing.assert_array_equal(found.angles, [np.pi / 2, 0.0])
+    assert unmix([[0.0, 0.0]], [[1.0, 0.0]]).relative_error == 0
+
+
+def test_maps_lie_where_the_pixels_do():
+    found = unmix(SCENE, PURE)
+    maps, errors = found.maps(), found.error_map()
+    assert maps.shape == (3, 4, 3)
+    assert np.isnan(maps[2, 3]).all()
+    assert np.isnan(errors[2, 3])
+    for (row, column), shares in zip(PLACES, found.abundances, strict=True):
+        np.testing.assert_array_equal(maps[row, column], shares)
+    np.testing.assert_allclose(found.fit(4), PIXELS[4], atol=1e-12)
+
+
+def test_picked_endmembers_are_taken_as_they_come():
+    picked = h2nmf(PIXELS, 2)
+    np.testing.assert_array_equal(unmix(SCENE, picked).endmembers, picked.endmembers)
+
+
+def test_the_result_prints_what_it_found():
+    text = repr(unmix(SCENE, PURE, "sum-to-one"))
+    assert text.startswith("11 pixels of 4 bands unmixed into 3 endmembers\n")
+    assert "constraint: sum-to-one" in text
+    assert f"0: mean abundance {SHARES[:, 0].mean():.4g}, largest in" in text
+    assert "and 8 more" in repr(unmix(PIXELS, np.random.default_rng(0).random((20, 4))))
+
+
+def test_saved_numbers_come_back_without_a_pickle(tmp_path):
+    found = unmix(SCENE, PURE)
+    found.save(tmp_path / "numbers.npz")
+    with np.load(tmp_path / "numbers.npz", allow_pickle=False) as file:
+        for name in ("abundances", "endmembers", "residual_norms", "angles"):
+            np.testing.assert_array_equal(file[name], getattr(found, name))
+        np.testing.assert_array_equal(file["places"], PLACES)
+        assert file["image_shape"].tolist() == [3, 4]
+        assert str(file["constraint"]) == "non-negative"
+
+
+def test_float32_scenes_give_float32_abundances():
+    for constraint in ("none", "non-negative", "sum-to-one"):
+        found = unmix(PIXELS.astype(np.float32), PURE.astype(np.float32), constraint)
+        assert found.abundances.dtype == np.float32
+        np.testing.assert_allclose(found.abundances, SHARES, atol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        ((PIXELS, PURE, "positive"), "constraint: expected one of none, non-negative, sum-to-one"),
+        ((PIXELS, PURE[:, :3]), "endmembers: expected 4 bands as in the pixels, got 3"),
+        ((PIXELS, PURE, "sparse"), 'n_nonzero: expected a number with the constraint "sparse"'),
+        ((PIXELS, np.vstack([PURE, 0 * PURE[0]])), "endmembers: number 3 is zero, which only"),
+        ((PIXELS * np.nan, PURE), "pixels: expected finite numbers, got nan"),
+        ((PIXELS[0], PURE), "pixels: expected 2 dimension"),
+    ],
+)
+def test_a_wrong_argument_is_named(arguments, sentence):
+    with pytest.raises(InputError, match=sentence):
+        unmix(*arguments)
+
+
+def test_a_number_of_endmembers_is_for_sparse_alone_and_maps_for_scenes():
+    with pytest.raises(InputError, match="n_nonzero: expected a number .* and only then"):
+        unmix(PIXELS, PURE, "none", n_nonzero=2)
+    with pytest.raises(InputError, match="unmix a Scene to have pictures"):
+        unmix(PIXELS, PURE).maps()
+    with pytest.raises(InputError, match="pixel: expected a number below 11, got 11"):
+        unmix(PIXELS, PURE).fit(11)
+
+
+# Convergence
+
+
+def test_every_method_comes_near_the_best_fit_and_matching_pursuit_never_rises():
+    found = convergence(PIXELS, PURE)
+    assert found.pixels == 11
+    assert all(curve[-1] < 1e-6 for curve in found.curves.values())
+    pursuit = found.curves["matching pursuit"]
+    assert (np.diff(pursuit) <= 1e-15).all()
+
+
+@pytest.mark.parametrize("endmembers", [PURE[:1], np.vstack([PURE, PURE[0]]), np.eye(4)])
+def test_curves_are_drawn_for_single_dependent_and_complete_endmembers(endmembers):
+    found = convergence(PIXELS * 1e-30, endmembers * 1e30)
+    assert all(np.isfinite(curve).all() for curve in found.curves.values())
+    assert found.lowest > 0
+
+
+# Whole files
+
+
+def test_a_failure_while_writing_leaves_the_old_file_and_nothing_else(tmp_path):
+    target = tmp_path / "page.html"
+    target.write_text("old")
+
+    def fail(part):
+        part.write_text("half")
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt), whole_file(target) as part:
+        fail(part)
+    assert [path.name for path in tmp_path.iterdir()] == ["page.html"]
+    assert target.read_text() == "old"
+
+
+def test_a_folder_that_is_not_there_is_named(tmp_path):
+    with pytest.raises(InputError, match="the folder .*nowhere does not exist"):
+        unmix(SCENE, PURE).save(tmp_path / "nowhere" / "numbers.npz")
+    with pytest.raises(InputError, match="is a folder, expected the name of a file"):
+        unmix(SCENE, PURE).save(tmp_path)
