@@ -30,6 +30,7 @@ check: $(VENV)/.made-test,check    ## tests, linter, types
 
 bench: $(VENV)/.made-bench         ## side by side with other libraries
 	$(BIN)/python benchmarks/encode.py
+	$(BIN)/python benchmarks/unmix.py
 
 clean:           ## remove what the other commands made
 	rm -rf $(VENV) reproduction .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -14,7 +14,8 @@ from pursuit.objectives.base import QuadraticObjective
 from pursuit.points import AmbientPoint, Point
 from pursuit.problem import Problem
 from pursuit.run import Progress, Run
-from pursuit.span import ambient, over, rounding
+from pursuit.span import ambient, rounding
+from pursuit.spans import over
 from pursuit.validation import Array, positive
 
 POOL = 32
@@ -143,23 +144,25 @@ class _Blended:
         return len(self.span) - 1
 
     def _improve(self, x: Point, newest: int, c: float) -> tuple[float, float]:
-        """Steps over the atoms in use; the length of the first one, and the decrease of f."""
+        """Steps over the atoms in use: how far a coefficient moved, and the decrease of f."""
         length = float(self.span.norms[newest])
         promise = abs(c) / length
         least = rounding(self.span, x, self.memory.setdefault("steepness", promise))
         if not promise > least:
             return 0.0, 0.0
-        gamma, decrease = c / length**2, 0.0
+        gamma = decrease = 0.0
         if self.exact:  # a quadratic: to the minimiser along the new atom
-            x.move(gamma, self.span.atoms[newest])
+            gamma = c / length**2
             decrease = c * gamma / 2
-        return gamma, decrease + self._relax(x, newest, max(promise / self.kappa, least))
+            x.move(gamma, self.span.atoms[newest])
+        further, more = self._relax(x, newest, max(promise / self.kappa, least))
+        return gamma or further, decrease + more
 
-    def _relax(self, x: Point, newest: int, enough: float) -> float:
-        """Conjugate steps until no atom in use promises more than `enough`; the decrease of f."""
+    def _relax(self, x: Point, newest: int, enough: float) -> tuple[float, float]:
+        """Conjugate steps until no atom in use promises more than `enough`."""
         local, norms = self.span.at(x), self.span.norms
         if (np.abs(local.first) / norms).max() <= enough:
-            return 0.0
+            return 0.0, 0.0
         inverse = norms**-2
 
         def conjugate_steps(delta: Array, slopes: Array) -> Array:
@@ -168,7 +171,8 @@ class _Blended:
         delta, last = descend(local.slopes, local.first, conjugate_steps, norms, enough)
         decrease = local.decrease(delta, last)
         self.span.move(x, delta)
-        return decrease - self._drop(x, newest, last, decrease)
+        decrease -= self._drop(x, newest, last, decrease)
+        return float(np.abs(delta).max()), decrease
 
     def _drop(self, x: Point, newest: int, slopes: Array, decrease: float) -> float:
         """Drop the atom that f misses least, if it hardly does; the most that f rises by."""

@@ -14,7 +14,8 @@ from pursuit.objectives.base import QuadraticObjective
 from pursuit.points import Point
 from pursuit.problem import Problem
 from pursuit.run import Progress, Run
-from pursuit.span import Entry, Span, ambient, largest_slope, over, rounding
+from pursuit.span import Entry, Span, ambient, largest_slope, rounding
+from pursuit.spans import over
 from pursuit.validation import Array
 
 ACCURACY = 1e-11

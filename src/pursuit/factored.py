@@ -108,10 +108,9 @@ class FactorLedger(Ledger):
         return self._left[:, first : self._stored], self._right[:, first : self._stored]
 
     def correlate(self, D: Any, first: int = 0) -> Array:
-        """u_kᵀ D v_k for those atoms."""
+        """u_kᵀ D v_k for those atoms, one at a time: so a resumed run finds the same bits."""
         left, right = self.factors(first)
-        c: Array = np.einsum("ik,ik->k", left, D @ right)
-        return c
+        return np.array([u @ (D @ v) for u, v in zip(left.T, right.T, strict=True)])
 
     def restore(self, handles: list[Atom]) -> None:
         super().restore(handles)

@@ -96,10 +96,17 @@ class SupportPath:
                 f"size: the run had no point with {size!r} atoms; expected one of {listed}"
                 + (" …" if len(self) > 8 else "")
             )
-        x = self._start.copy()
         _, places, weights = self._entries[size]
-        for place, weight in zip(places.tolist(), weights.tolist(), strict=True):
-            self._problem.atoms.shift(x, -weight, self._handles[place])
+        moves = [(-w, self._handles[j]) for w, j in zip(weights.tolist(), places, strict=True)]
+        f, atoms = self._problem.f, self._problem.atoms
+        if not isinstance(self._start, np.ndarray):  # kept as factors
+            point = f.point(atoms, self._start)
+            for gamma, z in moves:
+                point.move(gamma, z)
+            return point.vector
+        x = self._start.copy()
+        for gamma, z in moves:
+            atoms.shift(x, gamma, z)
         return x
 
     @cached_property

@@ -10,7 +10,7 @@ it; one that you know from elsewhere is passed in `given`, e.g. ``given={"R_A": 
 >>> bound.inequality
 'f(x_t) − f* ≤ (1 − δ² μ_A/L_A)^t ε_0'
 >>> float(bound(0)), round(float(bound(10)), 6)
-(0.75, 0.013007)
+(0.75, 0.013006)
 """
 
 from __future__ import annotations

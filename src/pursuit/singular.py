@@ -12,6 +12,8 @@ DENSE = 64
 """Up to this smaller side a dense array is given to LAPACK."""
 STEPS = 200
 """Lanczos steps after which ARPACK is asked instead."""
+ULPS = 32
+"""Units in the last place of A's precision below which no accuracy is asked for."""
 ACCURACY = 1e-13
 """The residual ‖Aᵀu − σv‖, relative to σ, at which a pair is accepted."""
 MIXED = 0.1
@@ -47,7 +49,8 @@ def leading_pair(A: Any, start: Array | None = None, accuracy: float = ACCURACY)
         U, s, Vt = np.linalg.svd(A, full_matrices=False)
         return Pair(float(s[0]), U[:, 0].copy(), Vt[0].copy(), Vt[min(1, len(s) - 1)].copy())
     v0 = _first(A.shape[1], start)
-    pair = _lanczos(A, v0, accuracy)
+    eps = float(np.finfo(getattr(A, "dtype", np.float64)).eps)
+    pair = _lanczos(A, v0, max(accuracy, ULPS * eps))
     return pair if pair is not None else _arpack(A, v0)
 
 

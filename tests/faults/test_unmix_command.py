@@ -141,12 +141,17 @@ def test_a_truncated_mat_is_refused(refused, tmp_path):
     path = tmp_path / "scene.mat"
     scipy.io.savemat(path, {"cube": CUBE})
     path.write_bytes(path.read_bytes()[:3000])
-    refused(path, "scene.mat: is damaged or incomplete")
+    refused(path, "scene.mat: cannot be read")
 
 
-HEADER = (
-    "ENVI\nsamples = 10\nlines = 12\nbands = 7\ndata type = 5\ninterleave = bip\nbyte order = 0\n"
-)
+HEADER = """ENVI
+samples = 10
+lines = 12
+bands = 7
+data type = 5
+interleave = bip
+byte order = 0
+"""
 
 
 def test_an_envi_header_without_its_numbers_is_refused(refused, tmp_path):

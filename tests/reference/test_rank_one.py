@@ -34,10 +34,12 @@ def iterates(f, shape, steps, **options):
         max_iter=steps,
         tol=0,
         every=1,
-        callback=lambda s: seen.append(s.x),
+        callback=lambda s: seen.append(s),
         **options,
     )
-    return seen
+    for shown in seen:
+        assert shown.value == pytest.approx(f.value(shown.x), abs=1e-12 * f.signal_norm**2)
+    return [shown.x for shown in seen]
 
 
 def truncated(B, k):
@@ -125,6 +127,16 @@ def test_a_stopped_run_on_factors_continues_bit_for_bit(tmp_path):
         solve(f, RankOne(150, 110), max_iter=5, checkpoint=file, **options)
         resumed = solve(f, RankOne(150, 110), max_iter=12, resume=file, **options)
         assert np.array_equal(whole.x.toarray(), resumed.x.toarray())
+        assert np.array_equal(whole.trace.value, resumed.trace.value)
+
+
+def test_float32_stays_float32():
+    S = random_array((150, 110), density=0.05, rng=np.random.default_rng(5), dtype=np.float32)
+    dense = S.toarray().astype(np.float64)
+    f = MatrixDistance(S.tocsr())
+    result = solve(f, RankOne(150, 110), max_iter=6, tol=0)
+    assert f.dtype == result.x.weights.dtype == np.float32
+    assert np.abs(result.x.toarray() - truncated(dense, 6)).max() <= 1e-4
 
 
 def test_a_run_may_start_from_an_array():

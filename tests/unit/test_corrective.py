@@ -27,7 +27,8 @@ from pursuit import (
 from pursuit.corrective import Corrective, Factor
 from pursuit.problem import Problem
 from pursuit.run import Run
-from pursuit.span import Entry, over
+from pursuit.span import Entry
+from pursuit.spans import over
 
 
 def objective(name, rng, d=12):

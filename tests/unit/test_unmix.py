@@ -135,7 +135,7 @@ def test_a_wrong_argument_is_named(arguments, sentence):
 
 
 def test_a_number_of_endmembers_is_for_sparse_alone_and_maps_for_scenes():
-    with pytest.raises(InputError, match="n_nonzero: expected a number .* and only then"):
+    with pytest.raises(InputError, match=r"n_nonzero: expected a number .* and only then"):
         unmix(PIXELS, PURE, "none", n_nonzero=2)
     with pytest.raises(InputError, match="unmix a Scene to have pictures"):
         unmix(PIXELS, PURE).maps()
@@ -179,7 +179,7 @@ def test_a_failure_while_writing_leaves_the_old_file_and_nothing_else(tmp_path):
 
 
 def test_a_folder_that_is_not_there_is_named(tmp_path):
-    with pytest.raises(InputError, match="the folder .*nowhere does not exist"):
+    with pytest.raises(InputError, match=r"the folder .*nowhere does not exist"):
         unmix(SCENE, PURE).save(tmp_path / "nowhere" / "numbers.npz")
     with pytest.raises(InputError, match="is a folder, expected the name of a file"):
         unmix(SCENE, PURE).save(tmp_path)

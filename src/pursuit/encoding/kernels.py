@@ -227,7 +227,7 @@ def settle(
 ) -> None:
     """The true ‖residual‖² of a finished signal; CONVERGED if nothing but rounding is left."""
     if found.residual2[r] <= rules.trust * block.norm2[r]:
-        used = np.int64(found.size[r])
+        used = int(found.size[r])
         found.residual2[r] = residual2(atoms, block, found, used, rest, r)
         if found.residual2[r] <= zero * zero:
             found.status[r] = CONVERGED
@@ -631,7 +631,7 @@ def _close(
     found.steps[r] += 1
     left2 = found.residual2[r] - fallen
     if block.goal2[r] >= 0 and left2 <= rules.trust * block.norm2[r]:
-        left2 = residual2(atoms, block, found, np.int64(found.size[r]), room, r)
+        left2 = residual2(atoms, block, found, int(found.size[r]), room, r)
     found.residual2[r] = left2
     found.status[r] = verdict(left2, block.goal2[r], found.size[r], found.steps[r], rules)
     if found.status[r] != GOING:
