@@ -1,7 +1,8 @@
 """Searches along one line, by slopes or by values, that need no constant of f.
 
-Along x − γz with γ = ±τ pointing downhill, ψ(τ) = ∓⟨∇f, ±z⟩ is the rate at which f falls. It does
-not increase with τ, because f is convex, and that alone proves what a step gains.
+Downhill from x along ±z, ψ(τ) is the rate at which f still falls after a way τ: |⟨∇f(x), z⟩| at
+first, zero at the minimum. Because f is convex, ψ never grows, and that alone proves what a step
+gains.
 """
 
 from __future__ import annotations

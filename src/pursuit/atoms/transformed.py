@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from functools import cached_property
 
 import numpy as np
-from scipy.linalg import lu_factor, lu_solve
 
 from pursuit.atoms.base import Atom, AtomSet, FiniteAtoms, Unit
 from pursuit.atoms.dictionary import Dictionary, row_norms
@@ -44,6 +43,8 @@ class Transformed(AtomSet):
         if spectrum[-1] <= len(self.M) * np.finfo(float).eps * spectrum[0]:
             raise InputError("M: expected an invertible matrix, got one that is numerically not")
         self._smallest = float(spectrum[-1])
+        from scipy.linalg import lu_factor
+
         self._factors = lu_factor(self.M)
 
     def __repr__(self) -> str:
@@ -51,11 +52,15 @@ class Transformed(AtomSet):
 
     def _solve(self, x: Array) -> Array:
         """M⁻¹x."""
+        from scipy.linalg import lu_solve
+
         solved: Array = lu_solve(self._factors, x)
         return solved
 
     def _pull(self, d: Array) -> Array:
         """M⁻ᵀd, for which ⟨d, M⁻¹z⟩ = ⟨M⁻ᵀd, z⟩."""
+        from scipy.linalg import lu_solve
+
         pulled: Array = lu_solve(self._factors, d, trans=1)
         return pulled
 

@@ -20,7 +20,7 @@ from pursuit.errors import InputError
 from pursuit.progress import Silent
 from pursuit.validation import Array
 
-GRAM_TILE = 768
+GRAM_TILE = 1024
 """Rows and columns of the Gram matrix that one product gives."""
 ROWS_PER_CHUNK = 512
 """Atoms that a thread takes at a time where one signal is worked on by all threads."""
@@ -201,15 +201,16 @@ def _work(job: Job) -> Work:
 def symmetric_product(rows: Array, padded: int, threads: int) -> Array:
     """Z Zᵀ with rows padded by zeros: the products of half of the tiles, mirrored."""
     n = len(rows)
-    gram = aligned((n, padded), rows.dtype)
+    # One cache line more: rows a power of two apart would compete for the same few of them.
+    gram = aligned((n, padded + 64 // rows.itemsize), rows.dtype)
     pieces = _pieces(n, GRAM_TILE if n >= 4 * GRAM_TILE else max(64, n // 4))
     pairs = [(a, b) for k, a in enumerate(pieces) for b in pieces[k:]]
 
     def job(number: int) -> None:
         here, there = pairs[number]
-        product = rows[here] @ rows[there].T
-        gram[here, there] = product
-        gram[there, here] = product.T
+        np.matmul(rows[here], rows[there].T, out=gram[here, there])
+        if here != there:
+            gram[there, here] = gram[here, there].T
 
     for_each_block(len(pairs), lambda: job, threads)
     return gram

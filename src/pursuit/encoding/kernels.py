@@ -189,7 +189,7 @@ def descend(c: Array, gamma: float, row: Array) -> Any:
 
 
 @compiled
-def residual2(atoms: Atoms, block: Block, found: Found, used: int, rest: Array, r: int) -> float:
+def residual2(atoms: Atoms, block: Block, found: Found, used: Any, rest: Array, r: int) -> float:
     """‖x − Σ value_k z_k‖² of signal r, from its definition."""
     x, rows = block.x[r], atoms.rows
     for i in range(x.size):
@@ -227,7 +227,7 @@ def settle(
 ) -> None:
     """The true ‖residual‖² of a finished signal; CONVERGED if nothing but rounding is left."""
     if found.residual2[r] <= rules.trust * block.norm2[r]:
-        used = int(found.size[r])
+        used = np.int64(found.size[r])
         found.residual2[r] = residual2(atoms, block, found, used, rest, r)
         if found.residual2[r] <= zero * zero:
             found.status[r] = CONVERGED
@@ -631,7 +631,7 @@ def _close(
     found.steps[r] += 1
     left2 = found.residual2[r] - fallen
     if block.goal2[r] >= 0 and left2 <= rules.trust * block.norm2[r]:
-        left2 = residual2(atoms, block, found, int(found.size[r]), room, r)
+        left2 = residual2(atoms, block, found, np.int64(found.size[r]), room, r)
     found.residual2[r] = left2
     found.status[r] = verdict(left2, block.goal2[r], found.size[r], found.steps[r], rules)
     if found.status[r] != GOING:

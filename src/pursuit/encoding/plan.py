@@ -118,7 +118,7 @@ def _block(task: Task, form: Form) -> int:
         return 1
     row = task.n * task.itemsize
     if form is Form.GRAM:
-        room = max(64, BLOCK_BYTES // (row + task.d * task.itemsize))
+        room = max(128, BLOCK_BYTES // (row + task.d * task.itemsize))
         return _power_of_two(min(room, 1024, max(16, task.m // 8)))
     # A product is worth its pass over the dictionary when it serves many signals.
     basis = task.width * (task.d + task.width) * task.itemsize if task.orthogonal else 0
