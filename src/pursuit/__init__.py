@@ -59,6 +59,8 @@ _HOME = {
     "Plain": "momentum",
     "Method": "methods",
     "solve": "driver",
+    "encode": "encoding",
+    "Codes": "encoding",
     "Snapshot": "driver",
     "Result": "results",
     "Status": "results",

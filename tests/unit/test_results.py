@@ -267,6 +267,14 @@ class TestStopping:
             assert (result.status, result.iterations) == (Status.CONVERGED, 0)
             assert len(result.trace) == 1
 
+    @pytest.mark.parametrize("name", BY_SLOPES)
+    def test_a_start_that_is_optimal_up_to_rounding_takes_no_step(self, name):
+        coef0 = np.linalg.lstsq(ROWS.T, B, rcond=None)[0]
+        assert F.value(coef0 @ ROWS) > 0
+        result = solve(F, ATOMS, name, coef0=coef0)
+        assert (result.status, result.iterations) == (Status.CONVERGED, 0)
+        assert "optimal" in result.message
+
     @pytest.mark.parametrize("name", methods.NAMED)
     def test_max_atoms_is_the_number_of_distinct_atoms(self, name):
         result = solve(F, ATOMS, name, max_atoms=4, tol=0)
