@@ -53,6 +53,8 @@ _HOME = {
     "ExactLineSearch": "steps",
     "Smooth": "steps",
     "ValueSearch": "steps",
+    "Blended": "blended",
+    "Corrective": "corrective",
     "Greedy": "advances",
     "Adaptive": "adaptive",
     "FixedNu": "momentum",

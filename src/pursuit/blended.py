@@ -14,7 +14,7 @@ from pursuit.objectives.base import QuadraticObjective
 from pursuit.points import AmbientPoint, Point
 from pursuit.problem import Problem
 from pursuit.run import Progress, Run
-from pursuit.span import ambient, rounding
+from pursuit.span import Local, ambient, negligible, rounding
 from pursuit.spans import over
 from pursuit.validation import Array, positive
 
@@ -32,7 +32,8 @@ class Blended(Advance):
 
     A new atom joins the atoms in use, then conjugate gradient steps over all of them follow,
     while their slope promises at least 1/κ of what the new one did. An atom whose coefficient
-    vanishes, so that f hardly rises without it, is dropped. κ → ∞ is orthogonal pursuit.
+    vanishes, so that f hardly rises without it, is dropped. Without drops κ → ∞ is orthogonal
+    pursuit.
 
     The oracle is lazy, as theirs: a look at all atoms leaves a pool of candidates, and the best
     of them enters while its slope is at least 0.7 of the largest at that look.
@@ -73,6 +74,8 @@ class _Blended:
     def __call__(self, x: Point) -> Progress:
         self._follow(x)
         z, c = self._oracle(x)
+        if negligible(c, x, self.memory):
+            return Progress(z, 0.0, c, self.memory["looked"], 0.0)
         newest = self._enter(x, x.ledger.place(z))
         gamma, decrease = self._improve(x, newest, c)
         self.memory["active"] = np.array(self.span.places, np.int64)
@@ -145,34 +148,33 @@ class _Blended:
 
     def _improve(self, x: Point, newest: int, c: float) -> tuple[float, float]:
         """Steps over the atoms in use: how far a coefficient moved, and the decrease of f."""
-        length = float(self.span.norms[newest])
+        local, norms = self.span.at(x), self.span.norms
+        length = float(norms[newest])
         promise = abs(c) / length
         least = rounding(self.span, x, self.memory.setdefault("steepness", promise))
         if not promise > least:
             return 0.0, 0.0
-        gamma = decrease = 0.0
-        if self.exact:  # a quadratic: to the minimiser along the new atom
-            gamma = c / length**2
-            decrease = c * gamma / 2
-            x.move(gamma, self.span.atoms[newest])
-        further, more = self._relax(x, newest, max(promise / self.kappa, least))
-        return gamma or further, decrease + more
+        enough = max(promise / self.kappa, least)
+        if self.exact:  # a quadratic: perhaps the minimiser along the new atom is good enough
+            along = np.zeros(len(norms))
+            along[newest] = gamma = c / length**2
+            if (np.abs(local.slopes(along)) / norms).max() <= enough:
+                x.move(gamma, self.span.atoms[newest])
+                return gamma, c * gamma / 2
+        delta, last = self._relax(local, norms, enough)
+        decrease = local.decrease(delta, last)
+        self.span.move(x, delta)
+        decrease -= self._drop(x, newest, last, decrease)
+        return float(np.abs(delta).max()), decrease
 
-    def _relax(self, x: Point, newest: int, enough: float) -> tuple[float, float]:
+    def _relax(self, local: Local, norms: Array, enough: float) -> tuple[Array, Array]:
         """Conjugate steps until no atom in use promises more than `enough`."""
-        local, norms = self.span.at(x), self.span.norms
-        if (np.abs(local.first) / norms).max() <= enough:
-            return 0.0, 0.0
         inverse = norms**-2
 
         def conjugate_steps(delta: Array, slopes: Array) -> Array:
             return conjugate(local.hessian(delta), slopes, inverse.__mul__, norms, enough)
 
-        delta, last = descend(local.slopes, local.first, conjugate_steps, norms, enough)
-        decrease = local.decrease(delta, last)
-        self.span.move(x, delta)
-        decrease -= self._drop(x, newest, last, decrease)
-        return float(np.abs(delta).max()), decrease
+        return descend(local.slopes, local.first, conjugate_steps, norms, enough)
 
     def _drop(self, x: Point, newest: int, slopes: Array, decrease: float) -> float:
         """Drop the atom that f misses least, if it hardly does; the most that f rises by."""

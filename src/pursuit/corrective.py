@@ -14,7 +14,7 @@ from pursuit.objectives.base import QuadraticObjective
 from pursuit.points import Point
 from pursuit.problem import Problem
 from pursuit.run import Progress, Run
-from pursuit.span import Entry, Span, ambient, largest_slope, rounding
+from pursuit.span import Entry, Span, ambient, largest_slope, negligible, rounding
 from pursuit.spans import over
 from pursuit.validation import Array
 
@@ -96,14 +96,19 @@ class _Corrective:
         """The oracle's atom, of those that are not known to depend on others."""
         if not self.finite:
             z, c = x.steepest()
-            self._try(x, x.ledger.place(z))
+            if not negligible(c, x, self.memory):
+                self._try(x, x.ledger.place(z))
             return z, c
         x.counts.oracle_calls += 1
         correlations = x.correlations()
         steepness = np.abs(correlations)
         steepness[self.memory["dependent"]] = 0
         z = int(np.argmax(steepness))
-        while steepness[z] > 0 and z not in self.span.places and not self._try(x, z):
+        while (
+            not negligible(float(steepness[z]), x, self.memory)
+            and z not in self.span.places
+            and not self._try(x, z)
+        ):
             steepness[z] = 0
             z = int(np.argmax(steepness))
         return z, float(correlations[z])

@@ -12,7 +12,7 @@ says which atoms are dependent and how long they are.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -164,6 +164,12 @@ def ambient(problem: Problem, x0: Array) -> Point:
 def largest_slope(x: Point) -> float:
     """max \\|⟨∇f(x), z⟩\\|, looked at as the oracle of the next step would."""
     return float(np.abs(x.correlations()).max())
+
+
+def negligible(c: float, x: Point, memory: dict[str, Any]) -> bool:
+    """Whether the oracle's slope is nothing but the rounding of the first one of the run."""
+    first = memory.setdefault("first_oracle", abs(c))
+    return not abs(c) > ULPS * float(np.finfo(x.coef.dtype).eps) * first
 
 
 def rounding(span: Span, x: Point, steepness: float) -> float:

@@ -12,7 +12,6 @@ from math import sqrt
 
 import numpy as np
 
-from pursuit.descent import descend
 from pursuit.headings import Heading
 from pursuit.line_search import Line
 from pursuit.objectives.base import QuadraticObjective
@@ -23,7 +22,11 @@ from pursuit.validation import Array
 CUT = 1e4
 """Units in the last place, relative to the largest, of a curvature that is more than rounding."""
 FLAT = 0.05
-"""Newton steps end when the slopes on the plane have fallen to this share of the first ones."""
+"""Newton steps end when each slope on the plane has fallen to this share of its first value."""
+STEPS = 3
+"""The most Newton steps on one plane."""
+CUTS = 4
+"""The most times that one of them is cut back."""
 
 
 def seen(x: Point) -> bool:
@@ -58,7 +61,7 @@ class Plane(ABC):
     def __init__(self, directions: list[Heading]) -> None:
         self._directions = [heading.shift for heading in directions]
         self._reach2 = np.array([heading.reach**2 for heading in directions])
-        self.cut = CUT * float(np.finfo(self._directions[0]["coef"].dtype).eps)
+        self._cut = CUT * float(np.finfo(self._directions[0]["coef"].dtype).eps)
 
     def _rows(self, name: str) -> Array:
         """One of the arrays of each direction as rows, in float64."""
@@ -66,17 +69,8 @@ class Plane(ABC):
         return np.array(rows, np.float64)
 
     def minimiser(self, hessian: Array, slopes: Array) -> tuple[Array, float]:
-        """`solve_small` over the directions that f tells from rounding."""
-        curvature = np.diag(hessian)
-        steepest = float(
-            np.max(
-                np.divide(
-                    curvature, self._reach2, where=self._reach2 > 0, out=np.zeros(len(slopes))
-                )
-            )
-        )
-        told = curvature > self.cut * steepest * self._reach2
-        return solve_small(np.where(told[:, None] & told, hessian, 0.0), slopes, sqrt(self.cut))
+        """That of a quadratic with this Hessian and these slopes at x."""
+        return solve_small(hessian, slopes, self._reach2, self._cut)
 
     @abstractmethod
     def best(self) -> tuple[Array, float]:
@@ -130,31 +124,58 @@ class LinearPlane(Plane):
         hessian = (self.images * bends) @ self.images.T + self.ridge
         return self.minimiser(hessian, slopes)[0]
 
+    def _descend(self, first: Array, enough: Array) -> Array:
+        """A few Newton steps, each cut back until it does not overshoot by much."""
+        delta, here = np.zeros(len(first)), first
+        for _ in range(STEPS):
+            step = self._newton(delta, here)
+            fall = float(here @ step)
+            if not fall > 0:
+                break
+            for _ in range(CUTS):
+                there = self.slopes(delta + step)
+                rate = float(there @ step)
+                if rate >= -fall / 4:
+                    break
+                step = step * (fall / (fall - rate))  # where a parabola would have its vertex
+                fall = float(here @ step)
+            else:
+                break
+            delta, here = delta + step, there
+            if (np.abs(here) <= enough).all():
+                break
+        return delta
+
     def best(self) -> tuple[Array, float]:
-        bound = self.f.bend * (self.images * self.f.weights) @ self.images.T + self.ridge
-        scale = np.sqrt(np.maximum(np.diag(bound), np.finfo(np.float64).tiny))
-        first = self.slopes(np.zeros(len(scale)))
-        enough = FLAT * float(np.max(np.abs(first) / scale))
-        delta, _ = descend(self.slopes, first, self._newton, scale, enough)
+        first = self.slopes(np.zeros(len(self.images)))
+        delta = self._descend(first, FLAT * np.abs(first))
         fall = float(first @ delta)
         if not fall > 0:
-            return np.zeros(len(scale)), 0.0
+            return np.zeros(len(delta)), 0.0
         # Along 0 … δ the slope falls, by convexity: sums of its right ends are lower bounds.
-        line = Line(lambda t: float(self.slopes(t * delta) @ delta), fall, delta @ bound @ delta)
-        decrease = line.sharpen(1.0) if line(1.0) > -np.inf else 0.0
-        return (delta, decrease) if decrease > 0 else (np.zeros(len(scale)), 0.0)
+        image = delta @ self.images
+        bound = self.f.bend * float(image @ (self.f.weights * image)) + delta @ self.ridge @ delta
+        line = Line(lambda t: float(self.slopes(t * delta) @ delta), fall, float(bound))
+        line(1.0)
+        decrease = line.sharpen(1.0)
+        return (delta, decrease) if decrease > 0 else (np.zeros(len(delta)), 0.0)
 
 
-def solve_small(hessian: Array, slopes: Array, cut: float) -> tuple[Array, float]:
+def solve_small(hessian: Array, slopes: Array, reach2: Array, cut: float) -> tuple[Array, float]:
     """The minimiser δ of ½δᵀHδ − slopes·δ over what H tells from rounding, and minus its value.
 
-    A Cholesky factorisation of H scaled to a diagonal of ones; a direction whose pivot is at most
-    `cut`, because it hardly leaves the span of those before it, is left alone.
+    A direction is left alone if its curvature, relative to its reach squared, is at most `cut`
+    times the largest. A Cholesky factorisation of the rest, scaled to a diagonal of ones, leaves
+    alone what hardly leaves the span of the directions before it.
     """
     k = len(slopes)
+    stiffest = 0.0
+    for i in range(k):
+        if reach2[i] > 0:
+            stiffest = max(stiffest, hessian[i, i] / reach2[i])
     lower, scale, along = np.zeros((k, k)), np.zeros(k), np.zeros(k)
     for i in range(k):
-        if not hessian[i, i] > 0:
+        if not hessian[i, i] > cut * stiffest * reach2[i]:
             continue
         unit = 1 / sqrt(hessian[i, i])
         pivot, rest = 1.0, slopes[i] * unit
@@ -167,7 +188,7 @@ def solve_small(hessian: Array, slopes: Array, cut: float) -> tuple[Array, float
                 lower[i, j] = entry
                 pivot -= entry * entry
                 rest -= entry * along[j]
-        if pivot > cut:
+        if pivot > sqrt(cut):
             scale[i], lower[i, i] = unit, sqrt(pivot)
             along[i] = rest / lower[i, i]
     delta = np.zeros(k)
@@ -177,4 +198,4 @@ def solve_small(hessian: Array, slopes: Array, cut: float) -> tuple[Array, float
             for j in range(i + 1, k):
                 rest -= lower[j, i] * delta[j]
             delta[i] = rest / lower[i, i]
-    return delta * scale, 0.5 * float(np.dot(along, along))
+    return delta * scale, 0.5 * float(np.sum(along * along))

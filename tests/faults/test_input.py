@@ -316,7 +316,10 @@ def test_no_method_modifies_what_it_is_given(name, limit, monkeypatch):
     np.testing.assert_array_equal(unlocked["coef0"], np.ones(N))
 
 
-def test_what_a_callback_does_to_its_snapshot_stays_there():
+@pytest.mark.parametrize("limit", [0, 2**28])
+def test_what_a_callback_does_to_its_snapshot_stays_there(limit, monkeypatch):
+    monkeypatch.setattr("pursuit.points.GRAM_BYTES", limit)
+
     def vandal(shown):
         shown.x[:] = np.nan
 

@@ -3,7 +3,7 @@
 import numpy as np
 from scipy.optimize import minimize
 
-from pursuit import Dictionary, Huber, Logistic, Quadratic, SquaredDistance, methods
+from pursuit import Huber, Logistic, Quadratic, SquaredDistance, methods
 from pursuit.problem import Problem
 from pursuit.run import Run
 
@@ -96,7 +96,3 @@ def _objective(kind, d, rng):
     if kind == "logistic":
         return Logistic(X, np.where(rng.random(4 * d) < 0.5, -1, 1), l2=0.1)
     return Huber(X, rng.standard_t(1.5, 4 * d), delta=0.5, l2=0.1)
-
-
-def dictionary(Z):
-    return Dictionary(Z)

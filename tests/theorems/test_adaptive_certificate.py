@@ -6,8 +6,6 @@ from theorems.adaptive_runs import Watched, metric, minimiser, problems
 
 from pursuit import Dictionary, Quadratic, SquaredDistance
 
-EXPLORED = {"all": None, "m = 1": 1, "m = 4": 4}
-
 
 def square(x, P):
     return float(x @ P @ x)
@@ -64,9 +62,7 @@ def test_given_the_past_the_mean_of_the_potential_does_not_grow(m):
     for f, Z in problems(24, seed=3):
         p, P, x_star = np.full(len(Z), 1 / len(Z)), metric(Z), minimiser(f, Z)
         f_star = f.value(x_star)
-        watched = Watched(
-            f, Dictionary(Z), seed=5, exploration=m, patience=0, restart=False, bank=True
-        )
+        watched = Watched(f, Dictionary(Z), 5, exploration=m, patience=0, restart=False)
         for _ in range(30):
             v, beta, before = watched.v, watched.beta, potential(watched, x_star, P, f_star)
             if watched.step().slope < 1e-7:
@@ -74,7 +70,9 @@ def test_given_the_past_the_mean_of_the_potential_does_not_grow(m):
             alpha = watched.beta - beta
             y = watched_y(watched, v, beta, alpha)
             c = Z @ f.gradient(y)
-            single = [0.5 * square(x_star - v + alpha * cj * z, P) for cj, z in zip(c, Z)]
+            single = [
+                0.5 * square(x_star - v + alpha * cj * z, P) for cj, z in zip(c, Z, strict=True)
+            ]
             mean_move = alpha * (p * c) @ Z
             sure = 0.5 * square(x_star - v + mean_move, P)
             expected = sure + (p @ single - sure) / m  # the variance of a mean of m draws

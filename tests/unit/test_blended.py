@@ -52,7 +52,8 @@ def test_no_atom_in_use_promises_more_than_its_share_of_the_new_one(name, kappa,
         assert (slopes[active] / norms[active]).max() <= promised / kappa * (1 + 1e-9)
 
 
-def test_with_a_large_kappa_it_is_orthogonal_pursuit():
+def test_with_a_large_kappa_and_no_drops_it_is_orthogonal_pursuit(monkeypatch):
+    monkeypatch.setattr("pursuit.blended.SPARED", -np.inf)
     rng = np.random.default_rng(3)
     f = LeastSquares(rng.standard_normal((60, 40)), rng.standard_normal(60))
     orthogonal = solve(f, Coordinates(40), "orthogonal", max_atoms=20)

@@ -82,6 +82,18 @@ def test_after_each_atom_the_slope_over_the_atoms_in_use_is_nothing(name, seed):
     assert max(slopes_in_use(result, f, rows)) <= 1e-10
 
 
+@pytest.mark.parametrize("seed", [0, 12, 20, 34, 42, 59])
+def test_losses_that_are_flat_almost_everywhere_are_minimised_too(seed):
+    rng = np.random.default_rng(seed)
+    X, y = rng.standard_normal((40, 25)), 3 * rng.standard_cauchy(40)
+    f = Huber(X, y, delta=10 ** rng.uniform(-3, 0), l2=rng.choice([0, 1e-3]))
+    rows = rng.standard_normal((60, 25))
+    result = solve(f, Dictionary(rows), "orthogonal", tol=1e-9)
+    assert result.status is Status.CONVERGED
+    unit = rows / np.linalg.norm(rows, axis=1, keepdims=True)
+    assert max(slopes_in_use(result, f, unit)) <= 1e-10
+
+
 def test_after_each_gene_the_slope_over_the_genes_in_use_is_nothing():
     file = data.find("microarray/golub.npz")
     if file is None:
@@ -127,8 +139,8 @@ def test_one_atom_of_the_sphere_is_enough():
 
 def improved(f, atoms, point):
     run = Run(Problem(f, atoms), 0)
-    progress = Corrective().start(run)(point)
-    return progress, run.memory
+    improve = Corrective().start(run)
+    return improve(point), run.memory, improve
 
 
 def test_a_dependent_atom_is_set_aside_and_the_next_best_one_enters():
@@ -138,9 +150,16 @@ def test_a_dependent_atom_is_set_aside_and_the_next_best_one_enters():
     y.move(-1.0, 0)
     y.move(-1.0, 1)
     assert y.steepest()[0] == 2
-    _, memory = improved(f, atoms, y)
+    _, memory, improve = improved(f, atoms, y)
     assert memory["active"].tolist() == [0, 1, 3]
     assert memory["dependent"].tolist() == [2]
+    np.testing.assert_allclose(y.vector, [9, 9, 9.5, 0], atol=1e-14)
+    y.move(5.0, 0)
+    y.move(5.0, 1)
+    assert y.steepest()[0] == 2
+    improve(y)
+    assert memory["active"].tolist() == [0, 1, 3]
+    assert memory["dependent"].tolist() == [2]  # it was not tried again
     np.testing.assert_allclose(y.vector, [9, 9, 9.5, 0], atol=1e-14)
 
 
@@ -178,7 +197,7 @@ def test_the_promised_decrease_is_never_more_than_the_true_one(name, seed, moves
     for j in rng.integers(0, 20, moves).tolist():
         y.move(0.3 * rng.standard_normal(), j)
     before = f.value(y.vector)
-    progress, _ = improved(f, atoms, y)
+    progress, *_ = improved(f, atoms, y)
     true = before - f.value(y.vector)
     rounding = 1e-12 * abs(before)
     assert 0 < progress.decrease <= true + rounding

@@ -109,7 +109,7 @@ def test_a_start_at_the_optimum_is_no_divergence(name, scale):
         assert result.status is not Status.DIVERGED
 
 
-@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("seed", range(3))
 def test_flat_directions_and_a_value_of_zero_on_the_way_are_no_divergence(seed):
     rng = np.random.default_rng(seed)
     root = rng.standard_normal((4, 10))
@@ -118,7 +118,7 @@ def test_flat_directions_and_a_value_of_zero_on_the_way_are_no_divergence(seed):
     minimiser = np.linalg.lstsq(H, inside, rcond=None)[0]
     # f(2x⋆) = f(0) = 0: the run starts at zero and passes through no other special value.
     for name in methods.NAMED:
-        result = solve(f, Coordinates(10), name, x0=2 * minimiser, max_iter=1500, tol=0)
+        result = solve(f, Coordinates(10), name, x0=2 * minimiser, max_iter=600, tol=0)
         assert result.status is not Status.DIVERGED
         assert result.value < 0
 

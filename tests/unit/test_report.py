@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from pursuit.errors import InputError, MissingExtra
 from pursuit.report import page
 from pursuit.report.charts import Axis, Chart, Line
-from pursuit.report.packing import LEVELS, code_spectra, pack, pack_map
+from pursuit.report.packing import LEVELS, CodedSpectra, code_spectra, pack, pack_map
 from pursuit.report.scene import Story, unmixing_html, unmixing_page
 from pursuit.unmixing import Scene, h2nmf, unmix
 from pursuit.unmixing.convergence import convergence
@@ -150,6 +150,11 @@ def test_maps_and_spectra_on_the_page_are_in_reading_order(tmp_path):
     values = levels["low"] + levels["step"] * unpacked(levels["levels"])
     expected = found.maps()[:, :, 1]
     np.testing.assert_allclose(values, expected[np.isfinite(expected)], atol=levels["step"])
+    parts = data["spectra"]
+    mean, basis, scores = (unpacked(parts[name]) for name in ("mean", "basis", "scores"))
+    spectra = decoded(CodedSpectra(mean, basis, parts["step"], scores, 0.0))
+    cube = found.scene.image(pixels)
+    np.testing.assert_allclose(spectra, cube[np.isfinite(expected)], atol=2e-3)
 
 
 def test_charts_write_none_for_what_is_not_a_number():

@@ -194,7 +194,7 @@ def _approach(value: Array, room: Room, k: int) -> int:
 def _slope(gram: Array, b: Array, active: Array, value: Array, room: Room, k: int, p: int) -> float:
     """b_p − Σ G_pq a_q over the atoms q in use."""
     j = active[p]
-    slope = b[j]
+    slope: float = b[j]
     for i in range(k):
         q = room.order[i]
         slope -= gram[j, active[q]] * value[q]

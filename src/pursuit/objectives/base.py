@@ -72,6 +72,22 @@ class Objective(ABC):
         return AmbientPoint(self, atoms, x0)
 
 
+class ThroughImage(Objective):
+    """f that is computed from the image of x: give `image`, `value_at` and `gradient_at`."""
+
+    @abstractmethod
+    def value_at(self, x: Array, image: Array) -> float: ...
+
+    @abstractmethod
+    def gradient_at(self, x: Array, image: Array) -> Array: ...
+
+    def value(self, x: Array) -> float:
+        return self.value_at(x, self.image(x))
+
+    def gradient(self, x: Array) -> Array:
+        return self.gradient_at(x, self.image(x))
+
+
 class QuadraticObjective(Objective):
     """f with a constant Hessian H: correlations with the gradient are affine in x."""
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from pursuit.atoms.base import Atom, AtomSet
 from pursuit.errors import InputError
-from pursuit.objectives.base import Objective
+from pursuit.objectives.base import ThroughImage
 from pursuit.objectives.quadratic import DENSE_LIMIT, linear_map
 from pursuit.validation import Array, non_negative, positive, shaped_array
 
@@ -22,7 +22,7 @@ Rows = slice | Array
 EVERY = slice(None)
 
 
-class LinearModel(Objective):
+class LinearModel(ThroughImage):
     """f(β) = Σ wᵢ ℓᵢ(uᵢ) + l2/2 ‖β‖² with u = Xβ, each ℓᵢ convex with ℓᵢ″ ≤ `bend`.
 
     A subclass gives `bend` and the losses and their derivatives with respect to u, for all
@@ -72,12 +72,6 @@ class LinearModel(Objective):
     def image(self, x: Array) -> Array:
         image: Array = self.X @ x
         return image
-
-    def value(self, x: Array) -> float:
-        return self.value_at(x, self.image(x))
-
-    def gradient(self, x: Array) -> Array:
-        return self.gradient_at(x, self.image(x))
 
     def value_at(self, x: Array, image: Array) -> float:
         value = float(self.losses(image).sum(dtype=np.float64))

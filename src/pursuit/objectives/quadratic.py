@@ -9,7 +9,7 @@ import numpy as np
 
 from pursuit.atoms.base import Atom, AtomSet
 from pursuit.errors import InputError
-from pursuit.objectives.base import QuadraticObjective
+from pursuit.objectives.base import QuadraticObjective, ThroughImage
 from pursuit.validation import Array, real_array, shaped_array
 
 DENSE_LIMIT = 2000
@@ -47,7 +47,7 @@ class SquaredDistance(QuadraticObjective):
         return float(np.vdot(z, z))
 
 
-class LeastSquares(QuadraticObjective):
+class LeastSquares(ThroughImage, QuadraticObjective):
     """f(x) = ½‖Ax − b‖², with H = AᵀA.
 
     Parameters
@@ -83,12 +83,6 @@ class LeastSquares(QuadraticObjective):
         image: Array = self.A @ x
         return image
 
-    def value(self, x: Array) -> float:
-        return self.value_at(x, self.image(x))
-
-    def gradient(self, x: Array) -> Array:
-        return self.gradient_at(x, self.image(x))
-
     def value_at(self, x: Array, image: Array) -> float:
         return half_square(image - self.b)
 
@@ -107,7 +101,7 @@ class LeastSquares(QuadraticObjective):
         return atoms.image(self.A, z)
 
 
-class Quadratic(QuadraticObjective):
+class Quadratic(ThroughImage, QuadraticObjective):
     """f(x) = ½xᵀHx − bᵀx, H symmetric and positive semi-definite."""
 
     def __init__(self, H: object, b: object) -> None:
@@ -136,12 +130,6 @@ class Quadratic(QuadraticObjective):
     def image(self, x: Array) -> Array:
         image: Array = self.H @ x
         return image
-
-    def value(self, x: Array) -> float:
-        return self.value_at(x, self.image(x))
-
-    def gradient(self, x: Array) -> Array:
-        return self.gradient_at(x, self.image(x))
 
     def value_at(self, x: Array, image: Array) -> float:
         return 0.5 * float(np.vdot(x, image)) - float(np.vdot(self.b, x))

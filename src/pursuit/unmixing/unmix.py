@@ -204,14 +204,13 @@ def _compare(pixels: Array, fits: Array) -> tuple[Array, Array, Array]:
     """‖y − fit‖, the angle between y and fit, ‖y‖, for rows y.
 
     The angle between unit vectors u and v is 2·atan2(‖u − v‖, ‖u + v‖): no digits are lost where
-    it is small.
+    it is small, and it is π/2 where one of them is zero.
     """
     u, norms = _unit_rows(pixels)
-    v, lengths = _unit_rows(fits)
+    v, _ = _unit_rows(fits)
     angles = 2 * np.arctan2(np.linalg.norm(u - v, axis=1), np.linalg.norm(u + v, axis=1))
     exponent = _exponents(pixels)
     difference = np.ldexp(pixels.astype(np.float64), -exponent[:, None])
     difference -= np.ldexp(fits, -exponent[:, None])
     residuals = np.ldexp(np.linalg.norm(difference, axis=1), exponent)
-    one_zero = (norms > 0) != (lengths > 0)
-    return residuals, np.where(one_zero, np.pi / 2, angles), norms
+    return residuals, angles, norms
