@@ -98,6 +98,8 @@ class ExactLineSearch:
                 return 0.0, 0.0
             line = downhill(x, z, c, h)
             tau = line.root(abs(c) / h if h < inf else abs(c) / reach.curvature(line, z))
+            if tau == 0:  # the slope is rounding: no step makes it smaller
+                return 0.0, 0.0
             reach.remember(line.curvature(tau), z)
             return copysign(tau, c), line.sharpen(tau)
 

@@ -303,12 +303,13 @@ def few_atoms(
     """
     n, b = c.shape
     flat, moved, total = c.reshape(-1), step.reshape(-1), value.reshape(-1)
+    one = c.dtype.type(1)
     for s in range(0, b, WIDE // c.itemsize):
+        best = size(wide(flat, s))
+        for j in range(1, n):
+            best = larger(best, size(wide(flat, j * b + s)))
         for _ in range(rules.max_iter):
-            top = size(wide(flat, s))
-            for j in range(1, n):
-                top = larger(top, size(wide(flat, j * b + s)))
-            top = above(top, wide(zero, s))
+            top = above(best, wide(zero, s))
             if highest(top) < 0:
                 break
             store(steps, s, counted(wide(steps, s), top))
@@ -317,12 +318,14 @@ def few_atoms(
                 gamma = claimed(v, top)
                 top = unclaimed(v, top)
                 store(moved, j * b + s, gamma)
-                store(total, j * b + s, plus(gamma, c.dtype.type(1), wide(total, j * b + s)))
+                store(total, j * b + s, plus(gamma, one, wide(total, j * b + s)))
+            best = times(c.dtype.type(0), best)
             for i in range(n):
                 v = wide(flat, i * b + s)
                 for j in range(n):
                     v = minus(v, gram[j, i], wide(moved, j * b + s))
                 store(flat, i * b + s, v)
+                best = larger(best, size(v))
 
 
 @compiled
