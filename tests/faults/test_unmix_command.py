@@ -141,7 +141,7 @@ def test_a_truncated_mat_is_refused(refused, tmp_path):
     path = tmp_path / "scene.mat"
     scipy.io.savemat(path, {"cube": CUBE})
     path.write_bytes(path.read_bytes()[:3000])
-    refused(path, "scene.mat: cannot be read")
+    refused(path, "scene.mat: is damaged or incomplete")
 
 
 HEADER = """ENVI

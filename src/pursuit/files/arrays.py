@@ -67,11 +67,11 @@ def reading(path: Path) -> Iterator[None]:
         yield
     except PursuitError:
         raise
-    except OSError as error:
-        raise InputError(f"{path}: cannot be read ({error.strerror or _line(error)})") from None
     except Exception as error:
+        if isinstance(error, OSError) and error.strerror:  # the system's word on the file itself
+            raise InputError(f"{path}: cannot be read ({error.strerror})") from None
         # Decoders raise nearly anything on bytes that they did not expect (zlib.error,
-        # struct.error, KeyError, MemoryError): to the reader of a message all mean the same.
+        # struct.error, KeyError, OSError): to the reader of a message all mean the same.
         raise InputError(f"{path}: is damaged or incomplete ({_line(error)})") from None
 
 
