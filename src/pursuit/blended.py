@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from pursuit.advances import Advance, Improve
-from pursuit.atoms import Atom, Coordinates, FiniteAtoms
+from pursuit.atoms import Atom, Coordinates
 from pursuit.descent import conjugate, descend
 from pursuit.errors import InputError
 from pursuit.objectives.base import QuadraticObjective
@@ -20,7 +20,7 @@ from pursuit.validation import Array, positive
 
 POOL = 32
 """Candidates that a look at all atoms leaves for the steps after it."""
-FRESH = 0.7
+FRESH = 0.5
 """A candidate is taken while its slope is at least this share of the largest at that look."""
 SPARED = 0.1
 """An atom leaves if f then rises by at most this share of what the same step made it fall."""
@@ -36,7 +36,7 @@ class Blended(Advance):
     pursuit.
 
     The oracle is lazy, as theirs: a look at all atoms leaves a pool of candidates, and the best
-    of them enters while its slope is at least 0.7 of the largest at that look.
+    of them enters while its slope is at least half of the largest at that look.
 
     Parameters
     ----------
@@ -62,8 +62,7 @@ class _Blended:
     def __init__(self, run: Run, kappa: float) -> None:
         self.memory, self.kappa = run.memory, kappa
         self.span, self.set = over(run.problem), run.problem.atoms
-        self.finite = isinstance(self.set, FiniteAtoms)
-        self.look_cost = 1 / len(self.set) if isinstance(self.set, FiniteAtoms) else 0.0
+        self.finite = self.span.finite
         self.exact = isinstance(run.problem.f, QuadraticObjective)
         # The slopes of coordinates are the gradient: to have some is to have all.
         self.lazy = self.finite and not isinstance(self.set, Coordinates)
@@ -78,7 +77,7 @@ class _Blended:
             return Progress(z, 0.0, c, self.memory["looked"], 0.0)
         newest = self._enter(x, x.ledger.place(z))
         gamma, decrease = self._improve(x, newest, c)
-        self.memory["active"] = np.array(self.span.places, np.int64)
+        self.memory["active"] = self.span.index.copy()
         if self.finite:
             self._look_ahead(x)
         return Progress(z, gamma, c, self.memory["looked"], decrease)
@@ -99,7 +98,7 @@ class _Blended:
         """Find the next candidate now, so that the slope is known where a run may end."""
         if self.lazy and isinstance(x, AmbientPoint):
             steepness = np.abs(self._pool() @ x.gradient().reshape(-1))
-            x.counts.products += len(steepness) * self.look_cost
+            x.counts.products += len(steepness) * self.span.share
             k = int(steepness.argmax())
             if steepness[k] >= FRESH * self.memory["looked"]:
                 self.memory["candidate"] = int(self.memory["pool"][k])

@@ -8,13 +8,13 @@ import numpy as np
 from scipy.linalg.blas import dtpsv
 
 from pursuit.advances import Advance, Improve
-from pursuit.atoms.base import Atom, FiniteAtoms
+from pursuit.atoms.base import Atom
 from pursuit.descent import descend
 from pursuit.objectives.base import QuadraticObjective
 from pursuit.points import Point
 from pursuit.problem import Problem
 from pursuit.run import Progress, Run
-from pursuit.span import Entry, Span, ambient, largest_slope, negligible, rounding
+from pursuit.span import EPS, Entry, Span, ambient, largest_slope, negligible, rounding
 from pursuit.spans import over
 from pursuit.validation import Array
 
@@ -52,7 +52,7 @@ class _Corrective:
     def __init__(self, run: Run) -> None:
         self.memory = run.memory
         self.span, self.factor = over(run.problem), Factor()
-        self.finite = isinstance(run.problem.atoms, FiniteAtoms)
+        self.finite = self.span.finite
         self.accuracy = 0.0 if isinstance(run.problem.f, QuadraticObjective) else ACCURACY
         self.memory["active"] = np.empty(0, np.int64)
         self.memory["dependent"] = np.empty(0, np.int64)
@@ -145,8 +145,7 @@ class Factor:
         pivot = entry.norm2 - float(y @ y)
         # z − Σ weights·z_i is a sum of vectors as long as these, squared.
         length = entry.norm2**0.5 + float(np.abs(weights) @ span.norms)
-        eps = float(np.finfo(entry.effect.dtype).eps)
-        if pivot <= (DEPENDENT + self.size) * eps * length**2:
+        if pivot <= (DEPENDENT + self.size) * EPS[entry.effect.dtype] * length**2:
             return False
         begin, end = self._extent(self.size), self._extent(self.size + 1)
         if end > len(self._packed):

@@ -414,7 +414,7 @@ class _Driver:
     def _record(self) -> None:
         """Keep the point as the last one with its number of atoms."""
         if self.recorder is not None:
-            self.recorder.record(self.support, self.seconds, self.stepper.x.coef)
+            self.recorder.record(self.stepper.x.coef, self.offset, self.seconds)
 
     @property
     def coef(self) -> Array:

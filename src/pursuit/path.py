@@ -24,8 +24,10 @@ class Recorder:
     def __init__(self) -> None:
         self.entries: dict[int, tuple[float, Array, Array]] = {}
 
-    def record(self, size: int, seconds: float, coef: Array) -> None:
-        places = np.flatnonzero(coef)
+    def record(self, coef: Array, offset: Array | None, seconds: float) -> None:
+        """Keep a point; `offset` are coefficients that those of the run count from."""
+        places = coef.nonzero()[0]
+        size = len(places) if offset is None else int(np.count_nonzero(coef + offset))
         self.entries[size] = (seconds, places, coef[places])
 
     def arrays(self) -> dict[str, Array]:

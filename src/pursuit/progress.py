@@ -32,7 +32,7 @@ class Silent:
 class Bar(Silent):
     """A bar of `rich` on standard error, shown once the job has taken `after` seconds."""
 
-    def __init__(self, title: str, total: float, after: float) -> None:
+    def __init__(self, title: str, total: float | None, after: float) -> None:
         self._title, self._total, self._after = title, total, after
         self._began = self._drawn = time.monotonic()
         self._bar: Any = None
@@ -41,7 +41,8 @@ class Bar(Silent):
         now = time.monotonic()
         if self._bar is None and now - self._began >= self._after:
             self._open()
-        if self._bar is not None and (now - self._drawn >= 0.1 or done >= self._total):
+        last = self._total is not None and done >= self._total
+        if self._bar is not None and (now - self._drawn >= 0.1 or last):
             self._drawn = now
             self._bar.update(self._task, completed=done, note=note)
 
@@ -76,8 +77,11 @@ class Bar(Silent):
         self._bar.start()
 
 
-def bar(title: str, total: float, wanted: bool | None = None) -> Silent:
-    """A bar: always (True), never (False), or on a terminal when the job turns out long (None)."""
+def bar(title: str, total: float | None, wanted: bool | None = None) -> Silent:
+    """A bar: always (True), never (False), or on a terminal when the job turns out long (None).
+
+    `total` is None where nobody knows how much there is to do.
+    """
     if wanted is None:
         return Bar(title, total, PATIENCE) if sys.stderr.isatty() else Silent()
     return Bar(title, total, 0.0) if wanted else Silent()

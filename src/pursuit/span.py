@@ -23,6 +23,7 @@ from pursuit.points import Point
 from pursuit.problem import Problem
 from pursuit.validation import Array
 
+EPS = {np.dtype(t): float(np.finfo(t).eps) for t in (np.float32, np.float64)}
 ULPS = 8
 """Units in the last place of its terms that a slope may owe to rounding."""
 
@@ -45,6 +46,9 @@ class Span(ABC):
 
     def __init__(self, problem: Problem) -> None:
         self.f, self.set = problem.f, problem.atoms
+        # A product with one atom is this share of a product with all.
+        self.share = 1 / len(self.set) if isinstance(self.set, FiniteAtoms) else 0.0
+        self.finite = isinstance(self.set, FiniteAtoms)
         self.places: list[int] = []
         self.atoms: list[Atom] = []
         self.effects, self._norms, self._index = Rows(), Rows(), Rows(np.int64)
@@ -54,7 +58,7 @@ class Span(ABC):
 
     def measure(self, x: Point, place: int) -> Entry:
         """An atom that may enter."""
-        z = x.ledger.atom(place)
+        z = place if self.finite else x.ledger.atom(place)
         effect = x.effect(z)
         column, norm2 = self._against(x, z, effect)
         return Entry(place, z, effect, column, norm2)
@@ -62,7 +66,7 @@ class Span(ABC):
     def add(self, entry: Entry) -> None:
         self.places.append(entry.place)
         self.atoms.append(entry.atom)
-        self._norms.append(np.sqrt([entry.norm2]))
+        self._norms.append(np.array([entry.norm2**0.5]))
         self._index.append(np.array([entry.place]))
         self.effects.append(entry.effect)
 
@@ -95,7 +99,7 @@ class Span(ABC):
 
     def coefficients(self, x: Point) -> Array:
         """Those of x."""
-        if isinstance(self.set, FiniteAtoms):
+        if self.finite:
             coef: Array = x.coef[self.index]
             return coef
         # x may not have room yet for the newest atom of an infinite set.
@@ -120,7 +124,7 @@ class Local(ABC):
     def __init__(self, span: Span, x: Point) -> None:
         self.span, self.x = span, x
         self.size = len(span)
-        self._product = self.size / len(span.set) if isinstance(span.set, FiniteAtoms) else 0.0
+        self._product = self.size * span.share
         self.first = self._here().astype(np.float64, copy=False)
 
     def slopes(self, delta: Array) -> Array:
@@ -130,7 +134,7 @@ class Local(ABC):
 
     def _here(self) -> Array:
         """The slopes at δ = 0, those that the oracle has just seen if it has."""
-        if self.x.looked and isinstance(self.span.set, FiniteAtoms):
+        if self.x.looked and self.span.finite:
             return self.x.correlations()[self.span.index]
         return self.slopes(np.zeros(self.size))
 
@@ -169,7 +173,7 @@ def largest_slope(x: Point) -> float:
 def negligible(c: float, x: Point, memory: dict[str, Any]) -> bool:
     """Whether the oracle's slope is nothing but the rounding of the first one of the run."""
     first = memory.setdefault("first_oracle", abs(c))
-    return not abs(c) > ULPS * float(np.finfo(x.coef.dtype).eps) * first
+    return not abs(c) > ULPS * EPS[x.coef.dtype] * first
 
 
 def rounding(span: Span, x: Point, steepness: float) -> float:
@@ -177,5 +181,6 @@ def rounding(span: Span, x: Point, steepness: float) -> float:
 
     A slope is a sum of a first one, at most `steepness`, and of the shares of all coefficients.
     """
-    terms = steepness + float(np.linalg.norm(span.coefficients(x) * span.norms))
-    return ULPS * float(np.finfo(x.coef.dtype).eps) * terms
+    shares = span.coefficients(x) * span.norms
+    terms = steepness + float(shares @ shares) ** 0.5
+    return ULPS * EPS[x.coef.dtype] * terms

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
-from pursuit.atoms.base import Atom, FiniteAtoms
+from pursuit.atoms.base import Atom
 from pursuit.descent import Apply, conjugate
 from pursuit.growing import Table
 from pursuit.objectives.base import QuadraticObjective
@@ -65,7 +65,7 @@ class _QuadraticLocal(Local):
     span: QuadraticSpan
 
     def _here(self) -> Array:
-        x, finite = self.x, isinstance(self.span.set, FiniteAtoms)
+        x, finite = self.x, self.span.finite
         if finite and x.looked:
             return x.correlations()[self.span.index]
         if isinstance(x, AmbientPoint) and x.image is x.x:

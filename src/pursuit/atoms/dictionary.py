@@ -75,8 +75,9 @@ class Dictionary(FiniteAtoms):
     @cached_property
     def digest(self) -> bytes:
         """A hash of the atoms, computed once for all the runs that checkpoints tell apart by it."""
-        form = f"{self.shape}{self.dtype.str}".encode()
-        return blake2b(form + self._matrix.tobytes(), digest_size=16).digest()
+        digest = blake2b(f"{self.shape}{self.dtype.str}".encode(), digest_size=16)
+        digest.update(self._matrix.data)
+        return digest.digest()
 
     @cached_property
     def basis(self) -> Array:

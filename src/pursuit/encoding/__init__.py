@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+from typing import cast
+
 from pursuit.atoms.base import FiniteAtoms
 from pursuit.encoding.codes import Codes
 from pursuit.encoding.limits import limits
@@ -26,6 +29,8 @@ def encode(
     atol: float | None = None,
     threads: int | None = None,
     unit_atoms: bool = True,
+    out: str | os.PathLike[str] | None = None,
+    resume: bool = False,
     progress: bool | None = None,
 ) -> Codes:
     """Sparse codes of many signals over one dictionary: ``codes @ atoms ≈ signals``.
@@ -37,7 +42,8 @@ def encode(
     ----------
     signals
         Shape (m, d), a signal in each row, or (m, *shape) for atoms of that shape. float32 stays
-        float32 if the atoms are float32 too; any memory order.
+        float32 if the atoms are float32 too; any memory order. A `numpy.memmap` or the path of a
+        ``.npy`` file is read a block at a time; so is an iterator that gives arrays of rows.
     atoms
         A `Dictionary`, or an array with an atom in each row. Any scale but zero.
     method
@@ -57,6 +63,13 @@ def encode(
     unit_atoms
         Run on the atoms divided by their norms, and give coefficients for the atoms as they are:
         supports and fits then do not depend on their scale. False: the atoms as given.
+    out
+        A new folder that codes are written to while they are made, for more than fits in memory.
+        The codes come back as those of ``Codes.open(out)``. For residual tests alone, a code takes
+        the room of the most atoms that it might need: give `n_nonzero` too.
+    resume
+        Continue where a run into `out` was stopped, whatever stopped it. It has to be the same
+        job; an iterator has to give the same signals again, from the first.
     progress
         True or False for a progress bar or none; by default one appears on a terminal when the
         job takes more than two seconds.
@@ -81,8 +94,10 @@ def encode(
     'CONVERGED'
     """
     one_of("method", method, METHODS)
+    if resume and out is None:
+        raise InputError("resume: expected the folder to continue in as out, got none")
     # The compiled part is loaded here: importing this module costs nothing.
-    from pursuit.encoding import forms
+    from pursuit.encoding import forms, sources, stream
     from pursuit.encoding.blocks import thread_count
     from pursuit.encoding.prepare import common_type, equal_to_earlier, prepare_atoms, real_rows
 
@@ -91,15 +106,19 @@ def encode(
     given = atoms.matrix if isinstance(atoms, FiniteAtoms) else real_rows("atoms", atoms)
     shape = atoms.shape if isinstance(atoms, FiniteAtoms) else given.shape[1:]
     matrix = given.reshape(len(given), -1)
-    rows = _flat(real_rows("signals", signals), shape)
+    source = sources.open_signals(signals, shape)
+    rows = cast(Array, source)  # blocks of an iterator are asked for by slices, as an array is
     dtype = common_type(rows, matrix)
     orthogonal = method == "orthogonal"
     ends = limits(matrix.shape, orthogonal, n_nonzero, max_iter, goal.given)
-    size = (len(rows), *matrix.shape, ends.expected_steps, ends.width)
+    size = (sources.expected(source), *matrix.shape, ends.expected_steps, ends.width)
     plan = choose(Task(*size, dtype.itemsize, orthogonal))
     prepared, scale = prepare_atoms(matrix, dtype, bool(unit_atoms), workers)
     twins, rules = equal_to_earlier(prepared), forms.rules(ends, dtype)
     job = forms.Job(rows, prepared, twins, scale, rules, goal, orthogonal, plan)
+    if out is not None or isinstance(source, sources.Blocks):
+        order = stream.Order(job, source, matrix, method, bool(unit_atoms))
+        return stream.encode_stream(order, out, resume, workers, progress)
     with bar("encode", job.blocks, progress) as shown:
         pieces = forms.run(job, workers, shown)
     return Codes.join(pieces, len(matrix), method, str(plan))
@@ -107,16 +126,3 @@ def encode(
 
 def _tolerance(name: str, value: float | None) -> float | None:
     return None if value is None else non_negative(name, value)
-
-
-def _flat(signals: Array, shape: tuple[int, ...]) -> Array:
-    """Signals as rows of numbers, checked against the shape of an atom."""
-    rows = signals.reshape(len(signals), -1)
-    size = 1
-    for length in shape:
-        size *= length
-    if signals.shape[1:] != shape and (signals.ndim > 2 or rows.shape[1] != size):
-        raise InputError(
-            f"signals: expected rows of the atoms' shape {shape}, got shape {signals.shape}"
-        )
-    return rows

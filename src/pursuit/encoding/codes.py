@@ -87,6 +87,11 @@ class Codes:
         return len(self.statuses), self.n_atoms
 
     @property
+    def dtype(self) -> np.dtype[Any]:
+        """The type of the coefficients."""
+        return self.values.dtype
+
+    @property
     def sizes(self) -> Array:
         """The number of atoms of each code."""
         return np.diff(self.indptr)
@@ -127,8 +132,7 @@ class Codes:
         sizes = self.sizes
         ended = ", ".join(f"{s.name} {k:,}" for s, k in self.counts().items())
         rows = {
-            "codes": f"{m:,} signals over {n:,} atoms, {len(self.values):,} coefficients "
-            f"({self.values.dtype})",
+            "codes": f"{m:,} signals over {n:,} atoms, {sizes.sum():,} coefficients ({self.dtype})",
             "method": self.method,
             "atoms used": f"{sizes.min()} … {sizes.max()} a signal, median {np.median(sizes):g}",
             "residual": f"median norm {np.median(self.residual_norms):.4g}, "
@@ -151,6 +155,13 @@ class Codes:
         with open(part, "wb") as file:
             np.savez(file, header=header, **arrays)
         os.replace(part, target)
+
+    @staticmethod
+    def open(path: str | os.PathLike[str]) -> Codes:
+        """The codes in a folder that ``encode(…, out=folder)`` filled; read where asked for."""
+        from pursuit.encoding.folder import open_folder
+
+        return open_folder(path)
 
     @staticmethod
     def load(path: str | os.PathLike[str]) -> Codes:

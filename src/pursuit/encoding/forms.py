@@ -120,7 +120,7 @@ def rules(limits: Limits, dtype: np.dtype[Any]) -> Rules:
 def run(job: Job, threads: int, bar: Silent) -> list[Piece]:
     """The codes of every block, in order."""
     pieces: list[Piece | None] = [None] * job.blocks
-    encode_block, shared = _encoder(job, threads)
+    encode_block, shared = encoder(job, threads)
 
     def start() -> Callable[[int], None]:
         encode = encode_block()
@@ -137,7 +137,7 @@ def run(job: Job, threads: int, bar: Silent) -> list[Piece]:
 Encoder = Callable[[int], Piece]
 
 
-def _encoder(job: Job, threads: int) -> tuple[Callable[[], Encoder], bool]:
+def encoder(job: Job, threads: int) -> tuple[Callable[[], Encoder], bool]:
     """What gives a thread its encoder, and whether one encoder uses all threads itself."""
     if job.plan.form is Form.COLUMNS:
         columns = Columns(job, threads)
@@ -203,7 +203,7 @@ def symmetric_product(rows: Array, padded: int, threads: int) -> Array:
     n = len(rows)
     # One cache line more: rows a power of two apart would compete for the same few of them.
     gram = aligned((n, padded + 64 // rows.itemsize), rows.dtype)
-    pieces = _pieces(n, GRAM_TILE if n >= 4 * GRAM_TILE else max(64, n // 4))
+    pieces = _pieces(n, min(GRAM_TILE, -(-n // 256) * 64))
     pairs = [(a, b) for k, a in enumerate(pieces) for b in pieces[k:]]
 
     def job(number: int) -> None:

@@ -164,6 +164,16 @@ def sum_squares(rows: Array, norm2: Array) -> None:
 
 
 @compiled
+def project(rows: Array, chosen: Array, direction: Array, products: Array) -> None:
+    """⟨row, direction⟩ of the chosen rows; the same bits, up to sign, for the same row."""
+    for k in range(chosen.size):
+        row, total = rows[chosen[k]], 0.0
+        for i in range(row.size):
+            total += np.float64(row[i]) * direction[i]
+        products[k] = total
+
+
+@compiled
 def steepest(c: Array) -> Any:
     """argmax \\|c_j\\|, the lowest index of several."""
     top, at = c.dtype.type(-1), 0

@@ -118,13 +118,14 @@ def _block(task: Task, form: Form) -> int:
         return 1
     row = task.n * task.itemsize
     if form is Form.GRAM:
-        room = max(128, BLOCK_BYTES // (row + task.d * task.itemsize))
-        return _power_of_two(min(room, 1024, max(16, task.m // 8)))
+        room = max(192, BLOCK_BYTES // (row + task.d * task.itemsize))
+        return _whole(min(room, 2048, task.m // 6))
     # A product is worth its pass over the dictionary when it serves many signals.
     basis = task.width * (task.d + task.width) * task.itemsize if task.orthogonal else 0
     room = max(1, WORK_BYTES // (row + 2 * task.d * task.itemsize + basis))
-    return _power_of_two(min(room, 512, max(16, task.m // 4)))
+    return min(room, _whole(min(512, task.m // 4)))
 
 
-def _power_of_two(number: int) -> int:
-    return 1 << (max(1, number).bit_length() - 1)
+def _whole(number: int) -> int:
+    """The nearest multiple of 64, which matrix products like; at least one."""
+    return max(1, round(number / 64)) * 64

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from pursuit.encoding.blocks import for_each_block
-from pursuit.encoding.kernels import Atoms, sum_squares
+from pursuit.encoding.kernels import Atoms, project, sum_squares
 from pursuit.errors import InputError
 from pursuit.validation import Array
 
@@ -91,17 +91,24 @@ def equal_to_earlier(atoms: Atoms) -> Array:
     """The atoms that are an earlier one, or an earlier one's negative, bit for bit."""
     order = np.argsort(atoms.norm2, kind="stable")
     again = np.diff(atoms.norm2[order]) == 0
-    if not again.any():
-        return np.empty(0, np.intp)
-    # Only atoms of equal norm can be equal; most dictionaries have none of them.
+    # Only atoms of equal norm can be equal, and only if a product with some vector is.
     alike = np.sort(order[np.append(again, False) | np.append(False, again)])
-    rows = atoms.rows[alike]
-    leading = rows[np.arange(len(rows)), np.argmax(rows != 0, axis=1)]
-    rows = np.where(leading[:, None] < 0, -rows, rows) + 0  # no negative zeros
-    keys = rows.view(np.dtype((np.void, rows.dtype.itemsize * rows.shape[1]))).ravel()
-    first = np.unique(keys, return_index=True)[1]
-    twins: Array = np.delete(alike, first)
-    return twins
+    marks = np.empty(len(alike))
+    direction: Array = np.random.default_rng(0).random((atoms.rows.shape[1],))
+    project(atoms.rows, alike, direction, marks)
+    seen: dict[float, list[int]] = {}
+    twins = []
+    for j, mark in zip(alike.tolist(), np.abs(marks).tolist(), strict=True):
+        earlier = seen.setdefault(mark, [])
+        if any(_same_line(atoms.rows[i], atoms.rows[j]) for i in earlier):
+            twins.append(j)
+        else:
+            earlier.append(j)
+    return np.array(twins, np.intp)
+
+
+def _same_line(a: Array, b: Array) -> bool:
+    return bool(np.array_equal(a, b) or np.array_equal(a, -b))
 
 
 def _norms2(rows: Array, threads: int) -> Array:

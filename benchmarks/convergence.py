@@ -1,0 +1,259 @@
+"""How many products with the atoms each method needs: ``python benchmarks/convergence.py``.
+
+Products and seconds to 1e-3, 1e-6 and 1e-9 of f(x0) − f*, for every method and for what a user
+would use otherwise. A look at all atoms and a combination of all atoms count as one product
+each, in whichever form a method runs. Products do not depend on the machine; seconds do, and are
+kept in the file only. A run ends at the cap of its row, in iterations or in seconds; what was not
+reached counts as the cap, or as more than it.
+
+    python benchmarks/convergence.py --quick          a few runs of each row
+    python benchmarks/convergence.py --only urban-651 --out values.json
+    python benchmarks/convergence.py --scene          all pixels of Urban, 1,000 iterations
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass
+from functools import partial
+
+# One process a core; BLAS threads of their own would only fight each other.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
+import numpy as np
+from convergence_peers import Marks, Watch, conjugate_gradients, lsqr_steps, quasi_newton
+from convergence_problems import Case, golub, scene, toy, urban, w8a
+
+from pursuit import Dictionary, methods
+from pursuit.methods import NAMED, Method
+from pursuit.problem import Problem
+from pursuit.run import Run
+
+LEVELS = [1e-3, 1e-6, 1e-9]
+BASE = "matching-pursuit"
+OURS = "accelerated"
+LEAD = (BASE, OURS)
+"""These are run on all problems of a row, the others on `others` of them."""
+SKIPPED = {"gradient-free", "orthogonal", "blended"}
+"""Not counted in looks at all atoms, or not after the same thing."""
+
+Racer = Callable[[Case, list[float], int], Marks]
+
+
+@dataclass(frozen=True)
+class Row:
+    """A kind of problem, and how far its runs may go."""
+
+    cases: Callable[..., Iterator[Case]]
+    runs: int | None
+    cap: int = 60_000
+    seconds: float = 60.0
+    quadratic: bool = True
+    target: float | None = None
+    """The largest ratio to matching pursuit at 1e-6 that is expected of ours."""
+
+
+ROWS = {
+    "gaussian": Row(partial(toy, "gaussian"), 20, target=1 / 6),
+    "uniform": Row(partial(toy, "uniform"), 20, target=1 / 8),
+    "anisotropic": Row(partial(toy, "anisotropic"), 20, target=1 / 15),
+    "urban-6": Row(partial(urban, False), 100, target=1 / 12),
+    "urban-651": Row(partial(urban, True), 100, target=1 / 6),
+    "w8a": Row(w8a, None, seconds=100.0, quadratic=False),
+    "golub": Row(golub, None, seconds=100.0, quadratic=False),
+}
+
+
+# Racing -------------------------------------------------------------------------------------
+
+
+def race(case: Case, levels: list[float], cap: int, *, method: Method, seconds: float) -> Marks:
+    """A method of the library, looked at after each of the first 100 steps, then every 1 %."""
+    problem = Problem(case.f, case.atoms)
+    watch, run = Watch(case, levels), Run(problem, 0)
+    x0 = np.zeros(case.f.shape)
+    point = method.advance.point(problem, x0)
+    stepper = method.momentum.start(run, method.advance, point)
+    look = 1
+    while run.t < cap:
+        stepper.step()
+        run.t += 1
+        if run.t % 1000 == 0:
+            for kept in stepper.points().values():
+                kept.refresh()
+        if run.t == look:
+            if watch.look(stepper.x.value, stepper.x.counts.products):
+                break
+            if time_is_up(watch, seconds):
+                break
+            look += max(1, look // 100)
+    return watch.marks
+
+
+def time_is_up(watch: Watch, seconds: float) -> bool:
+    return time.perf_counter() - watch.begun - watch.paused > seconds
+
+
+def racers(row: Row) -> dict[str, Racer]:
+    """Every method of the library that fits, and the peers."""
+    ours = {name: make() for name, make in NAMED.items() if name not in SKIPPED}
+    ours["accelerated, m = 1"] = methods.accelerated(exploration=1)
+    field: dict[str, Racer] = {
+        name: partial(race, method=method, seconds=row.seconds) for name, method in ours.items()
+    }
+    if row.quadratic:
+        field |= {"LSQR": lsqr_steps, "CG": conjugate_gradients}
+    return field | {"L-BFGS": quasi_newton}
+
+
+def one(name: str, racer: str, number: int) -> Marks:
+    row = ROWS[name]
+    cases = list(row.cases() if row.runs is None else row.cases(number + 1))
+    return racers(row)[racer](cases[-1], LEVELS, row.cap)
+
+
+def runs_of(row: Row, racer: str, others: int, lead: int | None) -> list[int]:
+    """Which problems of a row a racer runs on: the first, spread evenly where not all."""
+    if row.runs is None:
+        return [0]
+    wanted = min(row.runs, lead or row.runs) if racer in LEAD else min(others, lead or others)
+    return [int(k) for k in np.linspace(0, row.runs - 1, wanted).round()]
+
+
+def measure(names: list[str], others: int, lead: int | None) -> dict[str, dict[str, dict]]:
+    """row ↦ racer ↦ number ↦ level ↦ (products, seconds)."""
+    jobs = [
+        (name, racer, number)
+        for name in names
+        for racer in racers(ROWS[name])
+        for number in runs_of(ROWS[name], racer, others, lead)
+    ]
+    values: dict[str, dict[str, dict]] = {}
+    with ProcessPoolExecutor(max_workers=os.cpu_count()) as pool:
+        for (name, racer, number), marks in zip(
+            jobs, pool.map(one, *zip(*jobs, strict=True)), strict=True
+        ):
+            values.setdefault(name, {}).setdefault(racer, {})[number] = marks
+    return values
+
+
+# Reporting ----------------------------------------------------------------------------------
+
+
+def products(marks: Marks, level: float, cap: float) -> float:
+    return marks[level][0] if level in marks else cap
+
+
+def cell(values: dict[int, Marks], level: float) -> str:
+    """The median number of products, or what share of the runs arrived."""
+    found = [marks[level][0] for marks in values.values() if level in marks]
+    if 2 * len(found) <= len(values):
+        return f"({len(found)}/{len(values)})" if found else "—"
+    everyone = [products(marks, level, np.inf) for marks in values.values()]
+    return f"{np.median(everyone):,.0f}"
+
+
+def ratios(row: dict[str, dict[int, Marks]], racer: str, level: float, cap: float) -> np.ndarray:
+    """Products relative to matching pursuit's, run by run; what MP did not reach is its cap."""
+    base = row[BASE]
+    return np.array(
+        [
+            products(marks, level, np.inf) / products(base[number], level, cap)
+            for number, marks in row[racer].items()
+            if number in base
+        ]
+    )
+
+
+def table(values: dict[str, dict[str, dict]]) -> str:
+    """Products to each level, one block for each row."""
+    lines = []
+    for name, row in values.items():
+        lines += ["", f"{name}", f"  {'':32s}" + "".join(f"{level:>12.0e}" for level in LEVELS)]
+        for racer, runs in row.items():
+            cells = "".join(f"{cell(runs, level):>12s}" for level in LEVELS)
+            lines.append(f"  {racer:32s}{cells}   {len(runs)} runs")
+    return "\n".join(lines)
+
+
+def summary(values: dict[str, dict[str, dict]]) -> str:
+    """Ratios to matching pursuit: the medians at 1e-6, ours at 1e-3 in its 95th percentile."""
+    racers_seen = list(dict.fromkeys(racer for row in values.values() for racer in row))
+    lines = ["", "median products relative to matching-pursuit, to 1e-6"]
+    lines.append(f"  {'':32s}" + "".join(f"{name:>13s}" for name in values))
+    for racer in racers_seen:
+        shown = []
+        for name, row in values.items():
+            if racer not in row:
+                shown.append("")
+                continue
+            ratio = float(np.median(ratios(row, racer, 1e-6, ROWS[name].cap)))
+            shown.append(read(ratio))
+        lines.append(f"  {racer:32s}" + "".join(f"{text:>13s}" for text in shown))
+    targets = [ROWS[name].target for name in values]
+    wanted = ["" if target is None else f"1/{1 / target:.0f}" for target in targets]
+    lines.append(f"  {'expected of ' + OURS:32s}" + "".join(f"{text:>13s}" for text in wanted))
+    lines.append(f"{OURS}, to 1e-3, relative to matching-pursuit: 95th percentile")
+    worst = [
+        np.percentile(ratios(row, OURS, 1e-3, ROWS[name].cap), 95) for name, row in values.items()
+    ]
+    lines.append(f"  {'':32s}" + "".join(f"{number:>13.3f}" for number in worst))
+    return "\n".join(lines)
+
+
+def read(ratio: float) -> str:
+    if not np.isfinite(ratio):
+        return "not reached"
+    return f"1/{1 / ratio:.1f}" if ratio < 0.95 else f"{ratio:.2f}"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--only", nargs="+", choices=list(ROWS), default=list(ROWS))
+    parser.add_argument("--quick", action="store_true", help="3 runs of each row")
+    parser.add_argument("--others", type=int, default=5, help="runs of methods but MP and ours")
+    parser.add_argument("--out", default="convergence.json", help="where all values are kept")
+    parser.add_argument("--scene", action="store_true", help="all pixels of Urban instead")
+    arguments = parser.parse_args()
+    if arguments.scene:
+        print(whole_scene())
+        return
+    lead = 3 if arguments.quick else None
+    values = measure(arguments.only, arguments.others, lead)
+    with open(arguments.out, "w") as file:
+        json.dump(values, file)
+    print(table(values))
+    print(summary(values))
+    print(f"\nall values, seconds too: {arguments.out}")
+
+
+def whole_scene(iterations: int = 1000) -> str:
+    """(1/N) Σ ‖x_i − b_i‖² over all pixels of Urban, above its floor, by the compiled runs."""
+    from pursuit.encoding.adaptive_kernel import accelerated
+
+    pixels, endmembers = scene()
+    atoms = Dictionary(endmembers).unit().atoms
+    gram, first = atoms.matrix @ atoms.matrix.T, -(pixels @ atoms.matrix.T)
+    basis = np.linalg.qr(atoms.matrix.T)[0]
+
+    def loss(x: np.ndarray) -> float:
+        return float(((pixels - x) ** 2).sum(axis=1).mean())
+
+    floor = loss(pixels @ basis @ basis.T)
+    ours, theirs = np.zeros_like(first), np.zeros_like(first)
+    accelerated(gram, atoms.norms, first, ours, iterations)
+    # Patience without end is matching pursuit.
+    accelerated(gram, atoms.norms, first, theirs, iterations, np.inf)
+    above = {OURS: loss(ours @ atoms.matrix) - floor, BASE: loss(theirs @ atoms.matrix) - floor}
+    lines = [f"Urban, {len(pixels):,} pixels, 6 unit atoms, floor {floor:,.6f}"]
+    lines += [f"  {name:20s} {rest:.3g} above after {iterations}" for name, rest in above.items()]
+    return "\n".join(lines)
+
+
+if __name__ == "__main__":
+    main()

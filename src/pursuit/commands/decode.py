@@ -1,0 +1,66 @@
+"""`pursuit decode`: a folder of codes back to signals."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    from pursuit.encoding.folder import StoredCodes
+    from pursuit.validation import Array
+
+
+def decode(
+    codes: Annotated[Path, typer.Argument(help="A folder that `pursuit encode` made.")],
+    dictionary: Annotated[
+        Path, typer.Option(help="The atoms: .npy, .npz, .mat or .csv.", metavar="FILE")
+    ],
+    out: Annotated[
+        Path, typer.Option("--out", "-o", help="The signals to write (.npy).", metavar="FILE")
+    ],
+    columns: Annotated[
+        bool, typer.Option("--columns", help="Atoms, and the signals written, are columns.")
+    ] = False,
+    variable: Annotated[
+        str | None, typer.Option(help="The name of the atoms in their file.", metavar="NAME")
+    ] = None,
+) -> None:
+    """Write the approximations that codes stand for: codes times dictionary.
+
+    A part of the codes is in memory at a time. The file is written whole or
+    not at all.
+
+    pursuit decode codes --dictionary atoms.npy -o fit.npy
+    """
+    from pursuit.encoding.folder import open_folder
+    from pursuit.errors import InputError
+    from pursuit.files.whole import writable_path
+    from pursuit.tables import read_matrix
+
+    if out.suffix.lower() != ".npy":
+        raise InputError(f"--out: expected a file that ends in .npy, got {out}")
+    writable_path(out)
+    stored, atoms = open_folder(codes), read_matrix(dictionary, variable, columns)
+    _write(stored, atoms, out, columns)
+    typer.echo(f"{len(stored):,} signals of {atoms.shape[1]} numbers: {out}")
+
+
+def _write(codes: StoredCodes, atoms: Array, out: Path, columns: bool) -> None:
+    """The product, a part of its rows at a time."""
+    import numpy as np
+
+    from pursuit.encoding.folder import npy_header
+    from pursuit.files.whole import whole_file
+    from pursuit.progress import bar
+
+    shape, dtype = (len(codes), atoms.shape[1]), np.result_type(codes.dtype, atoms)
+    with whole_file(out) as path, open(path, "wb") as file, bar("decode", len(codes)) as shown:
+        # Rows one after another are the columns of the transpose, stored by columns.
+        file.write(npy_header(dtype, shape[::-1] if columns else shape, by_columns=columns))
+        done = 0
+        for part in codes.parts():
+            file.write(np.ascontiguousarray(part @ atoms, dtype).data)
+            done += len(part)
+            shown.update(done)

@@ -1,0 +1,90 @@
+"""`pursuit encode`: sparse codes of the signals in a file, in a folder."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    from pursuit.validation import Array
+
+
+def encode(
+    signals: Annotated[Path, typer.Argument(help="The signals: .npy, .npz, .mat or .csv.")],
+    dictionary: Annotated[
+        Path, typer.Option(help="The atoms, in a file of the same kinds.", metavar="FILE")
+    ],
+    out: Annotated[
+        Path, typer.Option("--out", "-o", help="A new folder for the codes.", metavar="DIR")
+    ],
+    nonzero: Annotated[
+        int | None, typer.Option(help="The most atoms of a code.", metavar="NUMBER")
+    ] = None,
+    method: Annotated[
+        str, typer.Option(help="orthogonal or matching-pursuit.", metavar="NAME")
+    ] = "orthogonal",
+    max_iter: Annotated[
+        int | None, typer.Option(help="The most steps for a signal.", metavar="NUMBER")
+    ] = None,
+    rtol: Annotated[
+        float | None,
+        typer.Option(
+            help="Stop at this residual norm, relative to the signal's.", metavar="NUMBER"
+        ),
+    ] = None,
+    resume: Annotated[
+        bool, typer.Option("--resume", help="Continue a run that was stopped.")
+    ] = False,
+    columns: Annotated[
+        bool, typer.Option("--columns", help="Both files have signals and atoms as columns.")
+    ] = False,
+    variable: Annotated[
+        str | None, typer.Option(help="The name of the signals in their file.", metavar="NAME")
+    ] = None,
+    dictionary_variable: Annotated[
+        str | None, typer.Option(help="The name of the atoms in their file.", metavar="NAME")
+    ] = None,
+    threads: Annotated[
+        int | None, typer.Option(help="Threads; all cores if not given.", metavar="NUMBER")
+    ] = None,
+) -> None:
+    """Encode signals over a dictionary: which atoms each one uses, and how much of them.
+
+    Signals in a .npy file are read a block at a time, and finished blocks
+    are kept whatever stops the run: neither signals nor codes have to fit
+    in memory. Codes.open("DIR") reads the folder in Python, and
+    `pursuit decode` turns it back into signals.
+
+    pursuit encode signals.npy --dictionary atoms.npy -o codes --nonzero 10
+    """
+    from pursuit.encoding import encode as encode_signals
+    from pursuit.tables import read_matrix
+
+    codes = encode_signals(
+        _read(signals, variable, columns),
+        read_matrix(dictionary, dictionary_variable, columns),
+        method,
+        n_nonzero=nonzero,
+        max_iter=max_iter,
+        rtol=rtol,
+        threads=threads,
+        out=out,
+        resume=resume,
+    )
+    typer.echo(str(codes))
+    typer.echo(f"{'folder':>10}: {out}")
+
+
+def _read(path: Path, variable: str | None, columns: bool) -> Array:
+    """The signals; those of a .npy file stay on the disk."""
+    from pursuit.encoding.sources import map_npy
+    from pursuit.tables import read_matrix
+
+    if path.suffix.lower() != ".npy":
+        return read_matrix(path, variable, columns)
+    rows = map_npy(path)
+    if rows.ndim == 1:
+        rows = rows[None]
+    return rows.T if columns and rows.ndim == 2 else rows

@@ -1,0 +1,197 @@
+"""Signals that come piece by piece, codes that go to a folder: neither has to fit in memory.
+
+The dictionary is prepared once. Blocks of signals are those of the same job in memory, so the
+codes are the same, bit for bit.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+
+from pursuit.encoding import forms
+from pursuit.encoding.blocks import for_each_block
+from pursuit.encoding.codes import Codes, Piece
+from pursuit.encoding.folder import About, Writer
+from pursuit.encoding.forms import Job
+from pursuit.encoding.sources import Blocks
+from pursuit.progress import Silent, bar
+from pursuit.state import fingerprint
+from pursuit.validation import Array
+
+SAMPLED_ROWS = 64
+"""Signals that are looked at to recognise them when a run is continued."""
+
+
+class Sink(Protocol):
+    """Where the codes of blocks go."""
+
+    def has(self, number: int) -> bool:
+        """Whether a block is there."""
+
+    def keep(self, number: int, piece: Piece) -> None:
+        """Take the codes of a block, from any thread."""
+
+    def finish(self, signals: int) -> Codes:
+        """All is there."""
+
+    def close(self) -> None:
+        """Whether all is there or not, nothing more comes."""
+
+
+@dataclass(frozen=True)
+class Order:
+    """What to encode. `job.signals` are `signals`; `atoms` are the user's."""
+
+    job: Job
+    signals: Array | Blocks
+    atoms: Array
+    method: str
+    unit_atoms: bool
+
+    @property
+    def total(self) -> int | None:
+        """The number of signals, where it is known."""
+        return None if isinstance(self.signals, Blocks) else len(self.signals)
+
+    def about(self) -> About:
+        """What a folder has to say about these codes."""
+        plan, dtype = self.job.plan, self.job.dtype
+        return About(
+            len(self.atoms),
+            self.method,
+            str(plan),
+            plan.block,
+            plan.width,
+            dtype.str,
+            self.total,
+            {"atoms": _seen(self.atoms), "options": self._options(), "signals": self._signals()},
+        )
+
+    def _options(self) -> str:
+        rules, goal = self.job.rules, self.job.goal
+        told = {
+            "method": self.method,
+            "n_nonzero": rules.n_nonzero,
+            "max_iter": rules.max_iter,
+            "rtol": goal.rtol,
+            "atol": goal.atol,
+            "unit_atoms": self.unit_atoms,
+            "precision": str(self.job.dtype),
+            "plan": str(self.job.plan),
+        }
+        return ", ".join(f"{name} {value}" for name, value in told.items())
+
+    def _signals(self) -> str:
+        if isinstance(self.signals, Blocks):
+            return f"blocks of {self.signals.dtype}"
+        rows = np.unique(np.linspace(0, len(self.signals) - 1, SAMPLED_ROWS).astype(int))
+        m, d = self.signals.shape
+        return f"{m} × {d} {self.signals.dtype} ({fingerprint(np.array(self.signals[rows]))})"
+
+
+def _seen(atoms: Array) -> str:
+    return f"{' × '.join(map(str, atoms.shape))} {atoms.dtype} ({fingerprint(np.array(atoms))})"
+
+
+class InMemory:
+    """Keeps all codes."""
+
+    def __init__(self, order: Order) -> None:
+        self._order = order
+        self._pieces: dict[int, Piece] = {}
+
+    def has(self, number: int) -> bool:
+        return number in self._pieces
+
+    def keep(self, number: int, piece: Piece) -> None:
+        self._pieces[number] = piece
+
+    def finish(self, signals: int) -> Codes:
+        order = self._order
+        pieces = [self._pieces[number] for number in sorted(self._pieces)]
+        return Codes.join(pieces, len(order.atoms), order.method, str(order.job.plan))
+
+    def close(self) -> None:
+        pass
+
+
+def encode_stream(
+    order: Order,
+    out: str | os.PathLike[str] | None,
+    resume: bool,
+    threads: int,
+    progress: bool | None,
+) -> Codes:
+    """The codes of an order: in the folder `out`, or in memory where there is none."""
+    sink: Sink = InMemory(order) if out is None else Writer(out, order.about(), resume)
+    try:
+        return sink.finish(_encode(order, sink, threads, progress))
+    finally:
+        sink.close()
+
+
+def _encode(order: Order, sink: Sink, threads: int, progress: bool | None) -> int:
+    """Encode the blocks that the sink does not have; the number of signals."""
+    signals, block = order.signals, order.job.plan.block
+    total, windows = order.total, _windows(order)
+    if total is not None:
+        total = sum(
+            min(block, total - n * block) for n in range(order.job.blocks) if not sink.has(n)
+        )
+    work = _Work(order.job, sink, threads)
+    with bar("encode", total, progress) as shown:
+        rate = _Rate(shown, block, total)
+        for numbers in windows:
+            work([n for n in numbers if not sink.has(n)], rate)
+    return signals.seen if isinstance(signals, Blocks) else len(signals)
+
+
+def _windows(order: Order) -> Iterable[range]:
+    """Numbers of blocks whose signals are at hand together: all of them, for an array."""
+    if isinstance(order.signals, Blocks):
+        return order.signals.windows(order.job.plan.block)
+    return [range(order.job.blocks)]
+
+
+class _Work:
+    """Encodes blocks; the dictionary's part is done when there is a first one."""
+
+    def __init__(self, job: Job, sink: Sink, threads: int) -> None:
+        self._job, self._sink, self._threads = job, sink, threads
+        self._prepared: tuple[Callable[[], forms.Encoder], bool] | None = None
+
+    def __call__(self, numbers: list[int], rate: _Rate) -> None:
+        if not numbers:
+            return
+        self._prepared = self._prepared or forms.encoder(self._job, self._threads)
+        make, shared = self._prepared
+
+        def start() -> Callable[[int], None]:
+            encode = make()
+            return lambda place: self._sink.keep(numbers[place], encode(numbers[place]))
+
+        for_each_block(len(numbers), start, 1 if shared else self._threads, rate)
+        rate.done += len(numbers)
+
+
+class _Rate(Silent):
+    """A bar in signals, with signals a second, told in blocks of one window after another."""
+
+    def __init__(self, shown: Silent, block: int, total: int | None) -> None:
+        self._shown, self._block, self._total = shown, block, total
+        self._began = time.monotonic()
+        self.done = 0
+        """Blocks of earlier windows."""
+
+    def update(self, done: float, note: str = "") -> None:
+        signals = (self.done + done) * self._block
+        if self._total is not None:
+            signals = min(signals, self._total)
+        rate = signals / max(time.monotonic() - self._began, 1e-9)
+        self._shown.update(signals, f"{rate:,.0f} signals/s")
