@@ -22,8 +22,9 @@ from pursuit.problem import Problem
 from pursuit.progress import Silent, bar
 from pursuit.results import Origin, Result, Status, Trace
 from pursuit.run import Progress, Run
-from pursuit.state import State, fingerprint
-from pursuit.validation import Array, count, non_negative, number, positive, shaped_array
+from pursuit.state import Fingerprint, State
+from pursuit.stopping import Stopping
+from pursuit.validation import Array, count, shaped_array
 
 REFRESH = 1000
 """Iterations between two recomputations of what steps keep up to date."""
@@ -137,7 +138,7 @@ def solve(
     _check_outlets(callback, checkpoint)
     if tol and rules.gradient_free:
         raise InputError(f"tol: {rules.name} sees no slope to test; expected target or max_iter")
-    stop = _Stopping.checked(given, max_iter, tol, rtol, target, max_atoms, max_time)
+    stop = Stopping.checked(given, max_iter, tol, rtol, target, max_atoms, max_time)
     start, weights0 = _start(given, x0, coef0)
     unit, scale = atoms.unit() if unit_atoms else (_as_given(atoms), None)
     problem = Problem(f, unit)
@@ -145,7 +146,7 @@ def solve(
     x = rules.advance.point(problem, start)
     stepper = rules.momentum.start(run, rules.advance, x)
     begin = (start, weights0, unit_atoms, run.seed)
-    mark = fingerprint(f, atoms, rules.advance, rules.momentum, *begin)
+    mark = Fingerprint(f, atoms, rules.advance, rules.momentum, *begin)
     if every is None:
         every = max(1, stop.max_iter // 1000)
     driver = _Driver(run, stepper, stop, count("every", every, minimum=1), callback, mark)
@@ -210,52 +211,6 @@ def _start(problem: Problem, x0: object, coef0: object) -> tuple[Array, Array | 
     return start, None
 
 
-@dataclass(frozen=True)
-class _Stopping:
-    """When to stop, checked."""
-
-    max_iter: int
-    tol: float
-    goal: tuple[float, str] | None
-    max_atoms: int | None
-    max_time: float | None
-
-    @staticmethod
-    def checked(
-        problem: Problem,
-        max_iter: int,
-        tol: float | None,
-        rtol: float | None,
-        target: float | None,
-        max_atoms: int | None,
-        max_time: float | None,
-    ) -> _Stopping:
-        goals = []
-        if target is not None:
-            value = number("target", target)
-            goals.append((value, f"the value is at most the target {value:.6g}"))
-        if rtol is not None:
-            residual = non_negative("rtol", rtol) * _signal_norm(problem.f)
-            goals.append((0.5 * residual**2, f"the residual norm is at most {residual:.6g}"))
-        return _Stopping(
-            count("max_iter", max_iter),
-            1e-6 if tol is None else non_negative("tol", tol),
-            max(goals, default=None),
-            None if max_atoms is None else count("max_atoms", max_atoms, minimum=1),
-            None if max_time is None else positive("max_time", max_time),
-        )
-
-
-def _signal_norm(f: Objective) -> float:
-    norm: float | None = getattr(f, "signal_norm", None)
-    if norm is None:
-        raise InputError(
-            "rtol: expected an objective with a residual (SquaredDistance, LeastSquares), "
-            f"got {type(f).__name__}"
-        )
-    return norm
-
-
 class _Driver:
     """The loop, and what it has to remember."""
 
@@ -272,10 +227,10 @@ class _Driver:
         self,
         run: Run,
         stepper: Stepper,
-        stop: _Stopping,
+        stop: Stopping,
         every: int,
         callback: Callback | None,
-        mark: str,
+        mark: Fingerprint,
     ) -> None:
         self.run, self.stepper, self.stop = run, stepper, stop
         self.every, self.callback, self.mark = every, callback, mark
@@ -470,7 +425,7 @@ class _Driver:
         if isinstance(source, Result):
             source = source.state
         state = source if isinstance(source, State) else State.load(source)
-        if state.numbers.get("fingerprint") != self.mark:
+        if str(state.numbers.get("fingerprint")) != str(self.mark):
             raise InputError(
                 "resume: the checkpoint belongs to another problem, method, start or seed"
             )

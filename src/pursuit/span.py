@@ -182,5 +182,5 @@ def rounding(span: Span, x: Point, steepness: float) -> float:
     A slope is a sum of a first one, at most `steepness`, and of the shares of all coefficients.
     """
     shares = span.coefficients(x) * span.norms
-    terms = steepness + float(shares @ shares) ** 0.5
+    terms = steepness + float(np.sqrt(shares @ shares))
     return ULPS * EPS[x.coef.dtype] * terms

@@ -29,7 +29,8 @@ class State:
         """Write to a file, whole or not at all."""
         target = Path(path)
         part = target.with_name(target.name + ".part")
-        header = np.frombuffer(json.dumps({"format": FORMAT, **self.numbers}).encode(), np.uint8)
+        text = json.dumps({"format": FORMAT, **self.numbers}, default=str)
+        header = np.frombuffer(text.encode(), np.uint8)
         with open(part, "wb") as file:
             np.savez(file, header=header, **self.arrays)  # type: ignore[arg-type]
         os.replace(part, target)
@@ -54,11 +55,28 @@ class State:
 
 
 def fingerprint(*parts: object) -> str:
-    """A short text that changes when the problem or the method does."""
+    """A short text that changes when one of the parts does."""
     digest = hashlib.blake2b(digest_size=16)
     for part in parts:
         _feed(digest, part)
     return digest.hexdigest()
+
+
+class Fingerprint:
+    """A fingerprint that is computed when asked for.
+
+    Most runs are never saved, and hashing a large dictionary takes longer than many a run over it.
+    """
+
+    def __init__(self, *parts: object) -> None:
+        self._parts = parts
+
+    def __str__(self) -> str:
+        return self._text
+
+    @cached_property
+    def _text(self) -> str:
+        return fingerprint(*self._parts)
 
 
 def _feed(digest: Any, part: object) -> None:

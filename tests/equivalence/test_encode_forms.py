@@ -88,6 +88,17 @@ def test_the_number_of_threads_changes_no_bit(method, form, dtype, monkeypatch):
             assert np.array_equal(getattr(runs[0], name), getattr(other, name)), name
 
 
+def test_few_atoms_are_counted_as_many_are():
+    signals, rows = problem(5, 30, m=20)
+    atoms = pursuit.Dictionary(rows)
+    for allowed in (4, 5, 6):
+        codes = encode(signals, atoms, "matching-pursuit", n_nonzero=allowed, max_iter=30)
+        for i, signal in enumerate(signals):
+            result = solved(signal, atoms, "matching-pursuit", max_atoms=allowed, max_iter=30)
+            assert codes.status(i) is result.status
+            assert codes.iterations[i] == result.iterations
+
+
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("n", [1, 2, 6, 8])
 def test_signals_abreast_equal_signals_one_by_one(n, dtype):

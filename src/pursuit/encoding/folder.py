@@ -322,10 +322,20 @@ def _read_about(folder: Path) -> About:
         raise InputError(f"{folder}: holds codes of another version ({version!r}, not {FORMAT})")
     try:
         about = About(**found)
-        np.empty(0, about.dtype), about.columns["values"], about.block // 1
-    except (TypeError, ValueError):
+    except TypeError:
         raise InputError(f"{folder}: {ABOUT} is damaged") from None
+    if not _sound(about):
+        raise InputError(f"{folder}: {ABOUT} is damaged")
     return about
+
+
+def _sound(about: About) -> bool:
+    numbers = [about.n_atoms, about.block, about.width, about.signals or 1]
+    return (
+        all(type(number) is int and number > 0 for number in numbers)
+        and about.dtype in (np.dtype(np.float32).str, np.dtype(np.float64).str)
+        and isinstance(about.identity, dict)
+    )
 
 
 def _begun(folder: Path) -> bool:
@@ -341,7 +351,7 @@ def _same_job(folder: Path, wanted: About) -> About:
     for name, text in wanted.identity.items():
         if (there := about.identity.get(name)) != text:
             raise InputError(
-                f"out: {folder} was made with other {name}; expected {there}, got {text}"
+                f"out: {folder} belongs to another job: its {name} is {there}, got {text}"
             )
     return about
 

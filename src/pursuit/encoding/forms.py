@@ -256,17 +256,12 @@ class Abreast:
 
     @staticmethod
     def suits(job: Job) -> bool:
-        """Few atoms, all of them allowed, and no residual to watch."""
-        few = len(job.atoms.rows) <= min(kernels.FEW, job.rules.n_nonzero)
+        """Few unit atoms, no limit on them, no residual to watch."""
+        few = len(job.atoms.rows) <= kernels.FEW and len(job.atoms.rows) < job.rules.n_nonzero
         unit = bool(np.all(np.abs(job.atoms.norm2 - 1) < 1e-5))
-        return (
-            few
-            and unit
-            and not (job.orthogonal or job.goal.given)
-            and (
-                job.rules.max_iter < 2**23  # iterations are counted in the type of the signals
-            )
-        )
+        # Steps are counted in lanes, in the type of the signals.
+        countable = job.rules.max_iter < 2**23
+        return few and unit and countable and not (job.orthogonal or job.goal.given)
 
     def __call__(self, number: int) -> Piece:
         job = self.job
@@ -332,11 +327,10 @@ class Columns:
     def _fetch(self, missing: int) -> None:
         """Columns of the missing atom and of the best others that are not there yet."""
         rows = self.job.atoms.rows
-        width = NARROW // rows.itemsize
+        width = min(NARROW // rows.itemsize, len(rows) - len(self.known))
         size = np.abs(self.c[0, : len(rows)])
         size[self.slot >= 0] = -1.0
         size[missing] = np.inf
-        width = min(width, len(rows) - len(self.known))
         chosen = np.argpartition(size, -width)[-width:]
         if len(self.known) + width > self.capacity:
             self._forget()

@@ -70,33 +70,34 @@ class Order:
             plan.width,
             dtype.str,
             self.total,
-            {"atoms": _seen(self.atoms), "options": self._options(), "signals": self._signals()},
+            {name: str(value) for name, value in self._identity().items()},
         )
 
-    def _options(self) -> str:
+    def _identity(self) -> dict[str, object]:
+        """What has to be the same for the same codes."""
         rules, goal = self.job.rules, self.job.goal
-        told = {
+        return {
+            "dictionary": f"{_by(self.atoms)} ({fingerprint(np.array(self.atoms))})",
+            "signals": self._signals(),
             "method": self.method,
             "n_nonzero": rules.n_nonzero,
             "max_iter": rules.max_iter,
             "rtol": goal.rtol,
             "atol": goal.atol,
             "unit_atoms": self.unit_atoms,
-            "precision": str(self.job.dtype),
-            "plan": str(self.job.plan),
+            "precision": self.job.dtype,
+            "plan": self.job.plan,
         }
-        return ", ".join(f"{name} {value}" for name, value in told.items())
 
     def _signals(self) -> str:
         if isinstance(self.signals, Blocks):
             return f"blocks of {self.signals.dtype}"
         rows = np.unique(np.linspace(0, len(self.signals) - 1, SAMPLED_ROWS).astype(int))
-        m, d = self.signals.shape
-        return f"{m} × {d} {self.signals.dtype} ({fingerprint(np.array(self.signals[rows]))})"
+        return f"{_by(self.signals)} ({fingerprint(np.array(self.signals[rows]))})"
 
 
-def _seen(atoms: Array) -> str:
-    return f"{' × '.join(map(str, atoms.shape))} {atoms.dtype} ({fingerprint(np.array(atoms))})"
+def _by(array: Array) -> str:
+    return f"{' × '.join(map(str, array.shape))} {array.dtype}"
 
 
 class InMemory:
