@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from contextlib import suppress
 
 import numpy as np
 from convergence_problems import Case
@@ -53,10 +54,8 @@ def conjugate_gradients(case: Case, levels: list[float], cap: int) -> Marks:
             raise Reached
 
     normal = LinearOperator((len(Z), len(Z)), matvec=lambda a: Z @ (a @ Z), dtype=float)
-    try:
+    with suppress(Reached):
         cg(normal, Z @ b, rtol=0, atol=0, maxiter=cap, callback=note)
-    except Reached:
-        pass
     return watch.marks
 
 
@@ -107,9 +106,7 @@ def quasi_newton(case: Case, levels: list[float], cap: int) -> Marks:
             raise Reached
 
     options = {"maxiter": cap, "maxfun": 2 * cap, "ftol": 0, "gtol": 0, "maxcor": 10}
-    try:
+    with suppress(Reached):
         zero = np.zeros(len(atoms))
         minimize(both, zero, jac=True, method="L-BFGS-B", callback=note, options=options)
-    except Reached:
-        pass
     return watch.marks

@@ -36,15 +36,16 @@ class Bar(Silent):
         self._title, self._total, self._after = title, total, after
         self._began = self._drawn = time.monotonic()
         self._bar: Any = None
+        self._latest: dict[str, Any] = {}
 
     def update(self, done: float, note: str = "") -> None:
         now = time.monotonic()
         if self._bar is None and now - self._began >= self._after:
             self._open()
-        last = self._total is not None and done >= self._total
-        if self._bar is not None and (now - self._drawn >= 0.1 or last):
+        self._latest = {"completed": done, "note": note}
+        if self._bar is not None and now - self._drawn >= 0.1:
             self._drawn = now
-            self._bar.update(self._task, completed=done, note=note)
+            self._bar.update(self._task, **self._latest)
 
     def __exit__(
         self,
@@ -53,6 +54,7 @@ class Bar(Silent):
         tb: TracebackType | None,
     ) -> None:
         if self._bar is not None:
+            self._bar.update(self._task, **self._latest)
             self._bar.stop()
 
     def _open(self) -> None:

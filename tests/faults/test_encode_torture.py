@@ -173,6 +173,17 @@ def test_zero_one_atom_and_orthogonal_signals_say_so(dtype, method):
     assert np.isclose(codes.residual_norms[2], np.linalg.norm(outside), rtol=1e-5)
 
 
+@PRECISIONS
+def test_a_signal_that_is_spent_with_its_last_atom_has_converged(dtype):
+    _, unit = unit_problem(dtype)
+    weights = np.array([[3, -2, 1.5], [1, 1, 1]])
+    signals = (weights @ unit[[4, 17, 33]].astype(float)).astype(dtype)
+    signals = np.vstack([signals, signals[0] + unit[50]])
+    codes = encode(signals, unit, "orthogonal", n_nonzero=3)
+    assert [codes.status(i) for i in range(3)] == [Status.CONVERGED] * 2 + [Status.MAX_ATOMS]
+    assert (codes.sizes == 3).all()
+
+
 @BOTH
 @PRECISIONS
 @pytest.mark.parametrize("power", [-67, 67])  # about 1e-20 and 1e20

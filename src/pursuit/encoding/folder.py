@@ -42,6 +42,8 @@ ABOUT, FINISHED, PART = "about.json", "finished", ".part"
 SECONDS = 2.0
 """Between two moments at which rows are forced to the disk and their blocks are marked."""
 KEPT = "; what was finished is kept, resume=True (--resume) continues there"
+MARKS = 2**16
+"""Room for the marks of blocks where nobody knows their number."""
 ROWS = 2**16
 """Codes that `StoredCodes.parts` gives at a time."""
 
@@ -64,6 +66,11 @@ class About:
     complete: bool = False
 
     @property
+    def blocks(self) -> int | None:
+        """The number of blocks, where it is known."""
+        return None if self.signals is None else -(-self.signals // self.block)
+
+    @property
     def columns(self) -> dict[str, tuple[np.dtype[Any], tuple[int, ...]]]:
         """Type and shape of a row of each array."""
         return {
@@ -82,24 +89,32 @@ class Writer:
     """Puts the codes of blocks into a folder, new or begun earlier."""
 
     def __init__(self, path: str | os.PathLike[str], about: About, resume: bool) -> None:
-        self.path, self._about = Path(path), about
-        self._lock, self._written, self._committed = threading.Lock(), list[int](), time.monotonic()
-        begun = _begun(self.path)
-        if begun and not resume:
-            raise InputError(
-                f"out: {self.path} is not empty; expected a new folder, or resume=True (--resume)"
-            )
+        self.path = Path(path)
+        self._lock = threading.Lock()
+        self._written: list[int] = []
+        self._committed = time.monotonic()
         with _writing(self.path):
-            if begun:
-                self._about = _same_job(self.path, about)
-            else:
-                self.path.mkdir(parents=True, exist_ok=True)
-                _write_about(self.path, about)
+            self._about = self._continue(about) if _begun(self.path, resume) else self._begin(about)
             if not (self.path / FINISHED).exists():
                 self._create()
             self._done = _finished(self.path)
             _check_arrays(self.path, self._about, self._done)
             self._open()
+
+    def _begin(self, about: About) -> About:
+        self.path.mkdir(parents=True, exist_ok=True)
+        _write_about(self.path, about)
+        return about
+
+    def _continue(self, wanted: About) -> About:
+        """The folder's own description, if it belongs to the same job."""
+        about = _read_about(self.path)
+        for name, text in wanted.identity.items():
+            if (there := about.identity.get(name)) != text:
+                raise InputError(
+                    f"out: {self.path} belongs to another job: its {name} is {there}, got {text}"
+                )
+        return about
 
     def _create(self) -> None:
         """Arrays first, the marks last: where those are missing, nothing was begun."""
@@ -111,6 +126,8 @@ class Writer:
                 file.truncate(size)
                 os.fsync(file.fileno())
         with open(self.path / FINISHED, "wb") as marks:
+            # Room for the marks is taken now: on a disk that is full later, they still fit.
+            marks.write(bytes(self._about.blocks or MARKS))
             os.fsync(marks.fileno())
 
     def _open(self) -> None:
@@ -157,6 +174,10 @@ class Writer:
 
     def finish(self, signals: int) -> Codes:
         """All blocks are there: say so, and give the codes."""
+        if self._about.signals not in (None, signals):
+            raise InputError(
+                f"out: {self.path} is for {self._about.signals} signals, got {signals}"
+            )
         with self._lock, _writing(self.path, KEPT):
             self._commit()
             if self._about.signals is None:
@@ -238,13 +259,13 @@ def open_folder(path: str | os.PathLike[str]) -> StoredCodes:
     folder = Path(path)
     about = _read_about(folder)
     if not about.complete or about.signals is None:
-        done = int(_finished(folder).sum()) if (folder / FINISHED).exists() else 0
-        of = "" if about.signals is None else f" of {-(-about.signals // about.block)}"
+        done = int(_finished(folder).sum())
+        of = "" if about.blocks is None else f" of {about.blocks}"
         raise InputError(
             f"{folder}: the codes are unfinished, {done}{of} blocks are there; encode the same "
             "signals with resume=True (--resume)"
         )
-    _check_arrays(folder, about, np.ones(-(-about.signals // about.block), np.uint8))
+    _check_arrays(folder, about, _finished(folder))
     return StoredCodes(folder, about)
 
 
@@ -338,26 +359,22 @@ def _sound(about: About) -> bool:
     )
 
 
-def _begun(folder: Path) -> bool:
+def _begun(folder: Path, resume: bool) -> bool:
     """Whether there is anything in a folder but what a run killed at its very start leaves."""
     if folder.exists() and not folder.is_dir():
         raise InputError(f"out: {folder} is a file, expected a folder")
-    return folder.is_dir() and any(p.name != ABOUT + PART for p in folder.iterdir())
-
-
-def _same_job(folder: Path, wanted: About) -> About:
-    """The folder's own description, if it belongs to the same job."""
-    about = _read_about(folder)
-    for name, text in wanted.identity.items():
-        if (there := about.identity.get(name)) != text:
-            raise InputError(
-                f"out: {folder} belongs to another job: its {name} is {there}, got {text}"
-            )
-    return about
+    begun = folder.is_dir() and any(p.name != ABOUT + PART for p in folder.iterdir())
+    if begun and not resume:
+        raise InputError(
+            f"out: {folder} is not empty; expected a new folder, or resume=True (--resume)"
+        )
+    return begun
 
 
 def _finished(folder: Path) -> Array:
-    return np.frombuffer((folder / FINISHED).read_bytes(), np.uint8)
+    """The marks of the blocks; none where the file was not made yet."""
+    marks = folder / FINISHED
+    return np.frombuffer(marks.read_bytes() if marks.exists() else b"", np.uint8)
 
 
 def _check_arrays(folder: Path, about: About, done: Array) -> None:
