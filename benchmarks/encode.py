@@ -34,7 +34,7 @@ from encode_peers import (
 )
 from threadpoolctl import threadpool_info, threadpool_limits
 
-from pursuit.encoding import encode
+from pursuit import encode
 
 SIZES = {
     "W1": (256, 64, 100_000, 8),
@@ -280,7 +280,7 @@ def long_signal(rounds: int) -> None:
 
 FIRST = """
 import numpy as np
-from pursuit.encoding import encode
+from pursuit import encode
 rng = np.random.default_rng(0)
 atoms, signals = rng.standard_normal((64, 32)), rng.standard_normal((100, 32))
 codes = encode(signals, atoms, "{method}", n_nonzero=4)

@@ -22,7 +22,7 @@ from pursuit import encode
 
 ATOMS, LENGTH, NONZERO = 256, 64, 5
 CHUNK = 500_000
-IN_MEMORY = 1_000_000
+IN_MEMORY = 3_000_000
 """Signals of the runs in memory: a subset that fits there with its codes."""
 
 

@@ -97,10 +97,10 @@ class Adaptive:
             )
         planar = self.subspace and m is None and isinstance(advance, Greedy) and seen(x)
         if planar and isinstance(run.problem.atoms, FiniteAtoms):
-            from pursuit.planar import Planar
+            from pursuit.planar import PlanarStepper
 
-            return Planar(self, run, advance, x)
-        return Momentous(self, run, advance, x)
+            return PlanarStepper(self, run, advance, x)
+        return AdaptiveStepper(self, run, advance, x)
 
     def limit(self, problem: Problem) -> float:
         """The time constant from which on plain pursuit is left."""
@@ -148,7 +148,7 @@ class Trial:
         return (beta + self.alpha) * self.progress.decrease + beta * self.divergence - spent
 
 
-class Momentous(Stepper):
+class AdaptiveStepper(Stepper):
     """x and v as points."""
 
     def __init__(self, rule: Adaptive, run: Run, advance: Advance, x: Point) -> None:
@@ -157,9 +157,10 @@ class Momentous(Stepper):
         sampling = as_sampling(run.problem.atoms, rule.sampling)
         self._explore = exploring(run, sampling, rule.exploration)
         self._fixed = rule.stiffness(run.problem)
-        self.x, self.v, self._y = x, x.copy(), x.share()
+        self.x, self._y = x, x.share()
         self._patience = Patience(run, rule.limit(run.problem))
-        self._memory.update(beta=0.0, bank=0.0, kappa=0.0, ratio=0.0)
+        self._memory.update(kappa=0.0, ratio=0.0)
+        self._begin_phase()
 
     def points(self) -> dict[str, Point]:
         return {"x": self.x, "v": self.v}
@@ -180,7 +181,7 @@ class Momentous(Stepper):
 
     def _accelerate(self) -> Progress:
         trial = self._find()
-        if not trial.gains and self._fixed is None:
+        if not trial.gains:
             return self._stand(trial)
         rises = self._rule.restart and self._rises(trial)
         self._memory["beta"] += trial.alpha  # β_{t+1} = β_t + α_{t+1}
@@ -245,7 +246,7 @@ class Momentous(Stepper):
 
     def _begin_phase(self) -> None:
         """v ← x, β ← 0."""
-        self.v.restore(self.x.arrays())
+        self.v = self.x.copy()
         self._memory.update(beta=0.0, bank=0.0)
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from pursuit.adaptive import Adaptive, Momentous, Trial, raised
+from pursuit.adaptive import Adaptive, AdaptiveStepper, Trial, raised
 from pursuit.advances import Advance
 from pursuit.headings import Heading, total
 from pursuit.points import Point
@@ -29,7 +29,7 @@ class PlanarTrial(Trial):
     mean: Heading | None = None
 
 
-class Planar(Momentous):
+class PlanarStepper(AdaptiveStepper):
     """v is kept as its offset from x, and the directions of the plane as such.
 
     As differences of points they would carry the rounding of those points, and steps along them
@@ -40,13 +40,12 @@ class Planar(Momentous):
         super().__init__(rule, run, advance, x)
         self._run = run
         self._keep("last", Heading.nowhere(x))
-        self._begin_phase()
 
     def points(self) -> dict[str, Point]:
         return {"x": self.x}
 
     def step(self) -> Progress:
-        if self._patience.lost and self._run.t % RENEW == 0:
+        if self._memory["beta"] > 0 and self._run.t % RENEW == 0:
             self.x.refresh()
             for name in ("away", "last"):
                 anew = self.x.gather(self._kept(name).shift["coef"])
@@ -93,6 +92,7 @@ class Planar(Momentous):
         self._keep("last", step)
 
     def _begin_phase(self) -> None:
+        """v ← x, β ← 0."""
         self._keep("away", Heading.nowhere(self.x))
         self._memory.update(beta=0.0, bank=0.0)
 

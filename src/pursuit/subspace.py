@@ -8,6 +8,7 @@ the image of x under f's linear map, or not at all.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Iterator
 from math import sqrt
 
 import numpy as np
@@ -26,7 +27,7 @@ FLAT = 0.05
 STEPS = 3
 """The most Newton steps on one plane."""
 CUTS = 4
-"""The most times that one of them is cut back."""
+"""The number of lengths at which one of them is tried."""
 
 
 def seen(x: Point) -> bool:
@@ -119,36 +120,36 @@ class LinearPlane(Plane):
         here: Array = self.images @ self.f.slopes(self.u - delta @ self.images)
         return here + self.pull - self.ridge @ delta
 
-    def _newton(self, delta: Array, slopes: Array) -> Array:
+    def _steps(self, delta: Array, slopes: Array) -> Iterator[Array]:
+        """Steps to try from δ: Newton's, shorter ones, and one that cannot overshoot."""
         bends = self.f.bends(self.u - delta @ self.images)
         hessian = (self.images * bends) @ self.images.T + self.ridge
-        return self.minimiser(hessian, slopes)[0]
+        step, _ = self.minimiser(hessian, slopes)
+        for _ in range(CUTS):
+            yield step
+            step = step / 4
+        bound = self.f.bend * (self.images * self.f.weights) @ self.images.T + self.ridge
+        yield self.minimiser(bound, slopes)[0]
 
-    def _descend(self, first: Array, enough: Array) -> Array:
-        """A few Newton steps, each cut back until it does not overshoot by much."""
+    def _descend(self, first: Array) -> Array:
+        """A few steps, none of which overshoots by much."""
         delta, here = np.zeros(len(first)), first
         for _ in range(STEPS):
-            step = self._newton(delta, here)
-            fall = float(here @ step)
-            if not fall > 0:
-                break
-            for _ in range(CUTS):
-                there = self.slopes(delta + step)
-                rate = float(there @ step)
-                if rate >= -fall / 4:
-                    break
-                step = step * (fall / (fall - rate))  # where a parabola would have its vertex
+            for step in self._steps(delta, here):
                 fall = float(here @ step)
+                there = self.slopes(delta + step)
+                if fall > 0 and float(there @ step) >= -fall / 4:
+                    break
             else:
                 break
             delta, here = delta + step, there
-            if (np.abs(here) <= enough).all():
+            if (np.abs(here) <= FLAT * np.abs(first)).all():
                 break
         return delta
 
     def best(self) -> tuple[Array, float]:
         first = self.slopes(np.zeros(len(self.images)))
-        delta = self._descend(first, FLAT * np.abs(first))
+        delta = self._descend(first)
         fall = float(first @ delta)
         if not fall > 0:
             return np.zeros(len(delta)), 0.0

@@ -153,6 +153,15 @@ def test_ties_go_to_the_lowest_index(dtype, method):
             assert np.array_equal(codes.indices.reshape(4, -1), np.tile(np.arange(k), (4, 1)))
 
 
+@PRECISIONS
+@pytest.mark.parametrize("n", [2, 8, 9])
+def test_ties_of_a_handful_of_atoms_go_to_the_lowest_index(n, dtype):
+    signals = np.ones((70, n), dtype)
+    for t in range(1, n):
+        codes = encode(signals, np.eye(n, dtype=dtype), "matching-pursuit", max_iter=t)
+        assert np.array_equal(codes.indices.reshape(70, -1), np.tile(np.arange(t), (70, 1)))
+
+
 @BOTH
 @PRECISIONS
 def test_zero_one_atom_and_orthogonal_signals_say_so(dtype, method):

@@ -212,6 +212,7 @@ def test_the_command_line_continues_a_run_and_refuses_another(pursuit, tmp_path)
         ([], "is not empty"),
         (["--resume", "--nonzero", 3], "another job: its method is matching-pursuit"),
         (["--method", "guess"], "expected one of matching-pursuit, orthogonal"),
+        (["--variable", "signals"], "holds one array and no names"),
     ):
         code, shown, err = pursuit(*arguments, *more)
         assert (code, shown) == (2, "")

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from pursuit.errors import InputError
+
 if TYPE_CHECKING:
     from pursuit.validation import Array
 
@@ -84,6 +86,8 @@ def _read(path: Path, variable: str | None, columns: bool) -> Array:
 
     if path.suffix.lower() != ".npy":
         return read_matrix(path, variable, columns)
+    if variable is not None:
+        raise InputError(f"--variable: {path} holds one array and no names, got {variable!r}")
     rows = map_npy(path)
     if rows.ndim == 1:
         rows = rows[None]

@@ -1,8 +1,8 @@
 """The parameter-free acceleration on quadratics over a finite set, compiled, many signals at once.
 
-`accelerated` must equal the steps of `planar.Planar` over `Greedy(Steepest(), ExactLineSearch())`
-in Gram form with its defaults: all atoms explored uniformly, a start by pursuit, restarts. What is
-kept for a signal has the names that it has there. Nothing here draws a number.
+`accelerated` must equal the steps of `planar.PlanarStepper` in Gram form with the defaults of
+method "accelerated": exact line search, all atoms explored uniformly, a start by pursuit, restarts.
+What is kept for a signal has the names that it has there. Nothing here draws a number.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ def _run(
             fallen[t + 1] = fallen[t] + decrease
             lost = _time_constant(fallen, t + 1) > patience
             continue
-        if t % RENEW == 0:
+        if numbers[BETA] > 0 and t % RENEW == 0:
             s[:] = first + gram @ a
             _renew(gram, norms, kept, AWAY)
             _renew(gram, norms, kept, LAST)
