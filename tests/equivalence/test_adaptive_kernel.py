@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from theorems.adaptive_runs import Watched
 
-from pursuit import Dictionary, SquaredDistance
+from pursuit import Dictionary, SquaredDistance, solve
 from pursuit.encoding import adaptive_kernel as kernel
 
 
@@ -25,7 +25,9 @@ KINDS = ["gaussian", "coherent", "duplicate"]
 def state_of(watched):
     """The kernel's arrays from what the reference keeps."""
     n, memory, x = len(watched.stepper.x.coef), watched.run.memory, watched.stepper.x
-    kept = kernel.Headings(np.zeros((6, n)), np.zeros((6, n)), np.zeros(6), np.zeros(6))
+    kept = kernel.Headings(
+        np.zeros((6, n)), np.zeros((6, n)), np.zeros(6), np.zeros(6), np.zeros(1)
+    )
     for name, place in (("last", kernel.LAST), ("away", kernel.AWAY)):
         kept.coef[place], kept.effect[place] = memory[f"{name}.coef"], memory[f"{name}.s"]
         kept.reach[place], kept.error[place] = memory[f"{name}:reach"], memory[f"{name}:error"]
@@ -91,3 +93,17 @@ def test_many_signals_reach_their_optimum_without_a_nan():
         assert np.isfinite(coef).all()
         size = np.abs(signals).max(axis=1, keepdims=True)
         assert (np.abs(coef @ atoms.matrix - best) <= 1e-7 * size).all()
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_values_and_products_are_noted_as_solve_counts_them(kind):
+    f, atoms = problem(kind)
+    gram, first = atoms.matrix @ atoms.matrix.T, -(atoms.matrix @ f.b)[None]
+    grid = np.array([0, 1, 5, 20, 40])
+    best = np.linalg.lstsq(atoms.matrix.T, f.b, rcond=None)[0][None]
+    record = kernel.Record(grid, best, np.zeros(len(grid)), np.zeros(len(grid)), 0.0)
+    kernel.watched(gram, atoms.norms, first, np.zeros_like(first), record)
+    trace = solve(f, atoms, "accelerated", max_iter=40, every=1, tol=0, unit_atoms=False).trace
+    floor = f.value(best[0] @ atoms.matrix)
+    assert np.allclose(record.values, trace.value[grid] - floor, rtol=1e-6, atol=1e-9 * floor)
+    assert np.allclose(record.products, trace.products[grid], rtol=1e-12)

@@ -31,12 +31,23 @@ _minimiser = njit(cache=True, nogil=True)(_solve_small)
 
 
 class Headings(NamedTuple):
-    """Directions: coefficients, effects G·coefficients, and their reach and rounding."""
+    """Directions: coefficients, effects G·coefficients, their reach and rounding; the work done."""
 
     coef: Array  # (6, n)
     effect: Array  # (6, n)
     reach: Array  # (6,)
     error: Array  # (6,)
+    work: Array  # (1,): products with the atoms
+
+
+class Record(NamedTuple):
+    """What is noted at the iteration numbers of a grid, summed over signals."""
+
+    grid: Array
+    optimum: Array  # coefficients of a minimiser for each signal, as rows
+    values: Array  # f(x_t) − f*
+    products: Array
+    enough: float  # a signal's run ends when f(x_t) − f* is this share of the first
 
 
 class Trial(NamedTuple):
@@ -55,36 +66,76 @@ def accelerated(
 ) -> None:
     """Run every signal from zero; its first correlations are a row of `first`, its coefficients
     end in a row of `coef`."""
+    unwatched = Record(np.zeros(0, np.int64), np.zeros_like(first), np.zeros(0), np.zeros(0), 0.0)
     for i in range(len(first)):
-        _run(gram, norms, first[i], coef[i], iterations, patience)
+        _run(gram, norms, first[i], coef[i], iterations, patience, i, unwatched)
+
+
+@njit(cache=True, nogil=True)
+def watched(gram: Array, norms: Array, first: Array, coef: Array, record: Record) -> None:
+    """`accelerated` up to the end of a grid, with notes."""
+    for i in range(len(first)):
+        _run(gram, norms, first[i], coef[i], record.grid[-1], SLOW, i, record)
 
 
 @njit(cache=True, nogil=True)
 def _run(
-    gram: Array, norms: Array, first: Array, a: Array, iterations: int, patience: float
+    gram: Array,
+    norms: Array,
+    first: Array,
+    a: Array,
+    iterations: int,
+    patience: float,
+    number: int,
+    record: Record,
 ) -> None:
     n = len(first)
     a[:] = 0
     s, y = first.copy(), np.zeros(n)
-    kept = Headings(np.zeros((6, n)), np.zeros((6, n)), np.zeros(6), np.zeros(6))
+    kept = Headings(np.zeros((6, n)), np.zeros((6, n)), np.zeros(6), np.zeros(6), np.zeros(1))
     numbers, fallen = np.zeros(4), np.zeros(iterations + 1)
-    lost = patience == 0
+    enough = record.enough * _rest(a, s, number, record)
+    lost, place = patience == 0, _note(a, s, kept, number, record, 0, 0)
     for t in range(iterations):
         if t > 0 and t % REFRESH == 0:
             s[:] = first + gram @ a
         if not lost:
             decrease = _pursue(gram, a, s)
+            kept.work[0] += 1 + 1 / n
             if decrease == 0:
-                return
+                break
             fallen[t + 1] = fallen[t] + decrease
             lost = _time_constant(fallen, t + 1) > patience
-            continue
-        if numbers[BETA] > 0 and t % RENEW == 0:
-            s[:] = first + gram @ a
-            _renew(gram, norms, kept, AWAY)
-            _renew(gram, norms, kept, LAST)
-        if not _accelerate(gram, norms, a, s, y, kept, numbers):
-            return
+        else:
+            if numbers[BETA] > 0 and t % RENEW == 0:
+                s[:] = first + gram @ a
+                _renew(gram, norms, kept, AWAY)
+                _renew(gram, norms, kept, LAST)
+            if not _accelerate(gram, norms, a, s, y, kept, numbers):
+                break
+        place, noted = _note(a, s, kept, number, record, place, t + 1), place
+        if place > noted and _rest(a, s, number, record) <= enough:
+            break
+    _note(a, s, kept, number, record, place, iterations)
+
+
+@njit(cache=True, nogil=True)
+def _note(
+    a: Array, s: Array, kept: Headings, number: int, record: Record, place: int, t: int
+) -> int:
+    """Note all that the grid wants up to iteration t; the next place of the grid."""
+    while place < len(record.grid) and record.grid[place] <= t:
+        record.values[place] += _rest(a, s, number, record)
+        record.products[place] += kept.work[0]
+        place += 1
+    return place
+
+
+@njit(cache=True, nogil=True)
+def _rest(a: Array, s: Array, number: int, record: Record) -> float:
+    """f(x) − f* = ½(a − a*)·s."""
+    rest: float = 0.5 * np.dot(a - record.optimum[number], s)
+    return rest
 
 
 @njit(cache=True, nogil=True)
@@ -164,6 +215,7 @@ def _try(
     alpha = (1 + sqrt(1 + 4 * beta * kappa)) / (2 * kappa) if kappa > 0 else 0.0
     tau = alpha / (beta + alpha) if beta > 0 else 1.0
     y[:] = s + tau * kept.effect[AWAY]
+    kept.work[0] += 1 + 1 / len(y)
     kept.coef[MEAN] = y / len(y)
     energy = np.dot(kept.coef[MEAN], y)
     z = np.argmax(np.abs(y))
@@ -205,7 +257,8 @@ def _total(gram: Array, norms: Array, kept: Headings, weights: Array, out: int) 
 
 @njit(cache=True, nogil=True)
 def _renew(gram: Array, norms: Array, kept: Headings, k: int) -> None:
-    """The effect of a direction anew from its coefficients."""
+    """The effect of a direction anew from its coefficients: one product."""
+    kept.work[0] += 1
     kept.effect[k] = gram @ kept.coef[k]
     kept.reach[k] = np.dot(np.abs(kept.coef[k]), norms)
     kept.error[k] = EPS * kept.reach[k]

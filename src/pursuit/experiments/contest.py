@@ -9,15 +9,16 @@ import numpy as np
 
 from pursuit.atoms import Dictionary
 from pursuit.driver import solve
-from pursuit.encoding.runs import Rules, rules_of, run_batch
-from pursuit.methods import Method
+from pursuit.encoding.blocks import for_each_block, thread_count
+from pursuit.encoding.runs import BLOCK, Rules, rules_of, run_batch
+from pursuit.methods import Method, accelerated
 from pursuit.objectives import SquaredDistance
 from pursuit.problem import Problem
 from pursuit.progress import Silent
 from pursuit.validation import Array
 
 RESOLUTION = 1e-13
-"""A run by `solve` ends when its loss has fallen to this share of the first: below is rounding."""
+"""A run that converges ends when its loss is this share of the first: below is rounding."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,9 +82,9 @@ class Field:
         rules = rules_of(method, self.problem)
         if rules is not None:
             return self._compiled(rules, grid, seed, bar)
-        if len(self.signals) > 1:
-            return None
-        return self._solved(method, grid, seed)
+        if len(self.signals) == 1:
+            return self._solved(method, grid, seed)
+        return self._parameter_free(grid, bar) if method == accelerated() else None
 
     def _compiled(self, rules: Rules, grid: Array, seed: int, bar: Silent | None) -> Course:
         runs = run_batch(
@@ -92,6 +93,24 @@ class Field:
         L = self.problem.f.L or 1.0
         nu = np.nan if rules.stiffness is None else rules.stiffness / L
         return Course(np.maximum(runs.values, 0), rules.products * grid, nu)
+
+    def _parameter_free(self, grid: Array, bar: Silent | None) -> Course:
+        from pursuit.encoding.adaptive_kernel import Record, watched
+
+        blocks = -(-len(self.signals) // BLOCK)
+        values, products = np.zeros((2, blocks, len(grid)))
+        norms = self.atoms.norms
+
+        def block(number: int) -> None:
+            rows = slice(number * BLOCK, (number + 1) * BLOCK)
+            notes = values[number], products[number]
+            record = Record(grid, self.optimum[rows], *notes, RESOLUTION)
+            first = self.correlations[rows]
+            watched(self.gram, norms, first, np.empty_like(first), record)
+
+        for_each_block(blocks, lambda: block, thread_count(None), bar)
+        mean = products.sum(axis=0) / len(self.signals)
+        return Course(np.maximum(values.sum(axis=0), 0), mean, np.nan)
 
     def _solved(self, method: Method, grid: Array, seed: int) -> Course:
         f = SquaredDistance(self.signals[0])
