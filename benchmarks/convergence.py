@@ -231,7 +231,10 @@ def summary(values: dict[str, dict[str, dict]]) -> str:
             "",
             "to 1e-3: 95th percentiles (1.2 is expected of accelerated)",
             heads,
-            *block(values, lambda row, racer: np.percentile(ratios(row, racer, 1e-3), 95)),
+            *block(
+                values,
+                lambda row, racer: np.percentile(ratios(row, racer, 1e-3), 95, method="higher"),
+            ),
         ]
     )
 

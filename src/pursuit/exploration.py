@@ -31,18 +31,9 @@ class Glimpse(ABC):
     energy: float
     """S_t."""
 
-    @property
-    def mean(self) -> Shift | None:
-        """The direction u = Σ p_j c_j z_j, where v moves along it."""
-        return None
-
     @abstractmethod
     def explore(self, v: Point, alpha: float) -> None:
         """Move v."""
-
-    def along(self, direction: Shift) -> float:
-        """⟨∇f(y), d⟩, where v moves along u."""
-        raise NotImplementedError
 
     @abstractmethod
     def rises(self, start: Point, end: Point) -> bool:
@@ -66,8 +57,8 @@ class Everything(Exploration):
     def __init__(self, sampling: Sampling) -> None:
         self._p = sampling.p
 
-    def look(self, y: Point) -> Glimpse:
-        return _All(y, self._p)
+    def look(self, y: Point) -> Overview:
+        return Overview(y, self._p)
 
 
 class _Finite(Glimpse):
@@ -76,24 +67,23 @@ class _Finite(Glimpse):
     def rises(self, start: Point, end: Point) -> bool:
         return float(self.correlations @ (end.coef - start.coef)) > 0
 
-    def along(self, direction: Shift) -> float:
-        return float(self.correlations @ direction["coef"])
 
+class Overview(_Finite):
+    """All atoms as seen from y; `mean` is the direction u = Σ p_j c_j z_j."""
 
-class _All(_Finite):
     def __init__(self, y: Point, p: Array) -> None:
         # y will move on, and its correlations with it.
         self.correlations = y.correlations().astype(np.float64)
         weights = p * self.correlations
         self.energy = float(weights @ self.correlations)
-        self._mean = y.gather(weights.astype(y.coef.dtype, copy=False))
-
-    @property
-    def mean(self) -> Shift:
-        return self._mean
+        self.mean: Shift = y.gather(weights.astype(y.coef.dtype, copy=False))
 
     def explore(self, v: Point, alpha: float) -> None:
-        v.shift(alpha, self._mean)
+        v.shift(alpha, self.mean)
+
+    def along(self, direction: Shift) -> float:
+        """⟨∇f(y), d⟩."""
+        return float(self.correlations @ direction["coef"])
 
 
 # A few draws of a finite set ----------------------------------------------------------------

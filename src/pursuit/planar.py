@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 from pursuit.adaptive import Adaptive, AdaptiveStepper, Trial, raised
 from pursuit.advances import Advance
+from pursuit.exploration import Overview
 from pursuit.headings import Heading, total
 from pursuit.points import Point
 from pursuit.run import Progress, Run
@@ -54,12 +55,11 @@ class PlanarStepper(AdaptiveStepper):
 
     def _try(self, kappa: float) -> Trial:
         trial = PlanarTrial(**vars(super()._try(kappa)))
-        mean = trial.glimpse.mean
-        if mean is None or not trial.gains:
+        if not trial.gains:
             return trial
         away, last = self._kept("away"), self._kept("last")
         z = Heading.fresh(self.x, trial.end.along(trial.progress.atom))
-        trial.mean = Heading.fresh(self.x, mean)
+        trial.mean = Heading.fresh(self.x, _overview(trial).mean)
         plane = [z, trial.mean, last, away]
         delta, further = best(trial.end, plane)
         trial.progress = trial.progress._replace(decrease=trial.progress.decrease + further)
@@ -77,8 +77,8 @@ class PlanarStepper(AdaptiveStepper):
         return self._y
 
     def _rises(self, trial: Trial) -> bool:
-        step = _step(trial)[0]
-        return trial.glimpse.along(step.shift) > 0
+        step, _ = _step(trial)
+        return _overview(trial).along(step.shift) > 0
 
     def _settle(self, trial: Trial) -> None:
         step, mean = _step(trial)
@@ -113,3 +113,8 @@ def _step(trial: Trial) -> tuple[Heading, Heading]:
     assert trial.step is not None
     assert trial.mean is not None
     return trial.step, trial.mean
+
+
+def _overview(trial: Trial) -> Overview:
+    assert isinstance(trial.glimpse, Overview)
+    return trial.glimpse
