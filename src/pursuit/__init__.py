@@ -20,6 +20,7 @@ __version__ = "0.1.0"
 # pursuit costs little and never pulls in a compiler or a plotting library.
 _HOME = {
     "AtomSet": "atoms",
+    "Cone": "atoms",
     "Coordinates": "atoms",
     "Dictionary": "atoms",
     "FiniteAtoms": "atoms",

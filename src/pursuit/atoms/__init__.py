@@ -1,6 +1,7 @@
 """Sets of atoms: one file each."""
 
 from pursuit.atoms.base import Atom, AtomSet, FiniteAtoms, Unit
+from pursuit.atoms.cone import Cone
 from pursuit.atoms.coordinates import Coordinates
 from pursuit.atoms.dictionary import Dictionary
 from pursuit.atoms.groups import Groups
@@ -12,6 +13,7 @@ from pursuit.atoms.transformed import Transformed
 __all__ = [
     "Atom",
     "AtomSet",
+    "Cone",
     "Coordinates",
     "Dictionary",
     "FiniteAtoms",

@@ -6,12 +6,13 @@ import os
 from typing import cast
 
 from pursuit.atoms.base import FiniteAtoms
+from pursuit.atoms.cone import Cone
 from pursuit.encoding.codes import Codes
 from pursuit.encoding.limits import limits
 from pursuit.encoding.plan import Task, choose
 from pursuit.errors import InputError
 from pursuit.progress import bar
-from pursuit.validation import Array, non_negative, one_of
+from pursuit.validation import Array, count, non_negative, one_of
 
 METHODS = ("matching-pursuit", "orthogonal")
 
@@ -27,6 +28,7 @@ def encode(
     max_iter: int | None = None,
     rtol: float | None = None,
     atol: float | None = None,
+    seed: int = 0,
     threads: int | None = None,
     unit_atoms: bool = True,
     out: str | os.PathLike[str] | None = None,
@@ -57,6 +59,8 @@ def encode(
         The most steps for a signal. Matching pursuit takes 1,000 where it is not given.
     rtol, atol
         Stop when the residual norm is at most `rtol` times the signal's norm, or at most `atol`.
+    seed
+        Of the methods with random directions. Each block of signals has draws of its own.
     threads
         Python threads; else ``$PURSUIT_THREADS``, else every core. It changes no bit of the
         result. While threads work, BLAS is limited to one thread in the whole process.
@@ -99,10 +103,11 @@ def encode(
     # The compiled part is loaded here: importing this module costs nothing.
     from pursuit.encoding import forms, sources, stream
     from pursuit.encoding.blocks import thread_count
+    from pursuit.encoding.job import Goal, Job, kernel_rules
     from pursuit.encoding.prepare import common_type, equal_to_earlier, prepare_atoms, real_rows
 
     workers = thread_count(threads)
-    goal = forms.Goal(_tolerance("rtol", rtol), _tolerance("atol", atol))
+    goal = Goal(_tolerance("rtol", rtol), _tolerance("atol", atol))
     given = atoms.matrix if isinstance(atoms, FiniteAtoms) else real_rows("atoms", atoms)
     shape = atoms.shape if isinstance(atoms, FiniteAtoms) else given.shape[1:]
     matrix = given.reshape(len(given), -1)
@@ -114,10 +119,11 @@ def encode(
     size = (sources.expected(source), *matrix.shape, ends.expected_steps, ends.width)
     plan = choose(Task(*size, dtype.itemsize, orthogonal))
     prepared, scale = prepare_atoms(matrix, dtype, bool(unit_atoms), workers)
-    twins, rules = equal_to_earlier(prepared), forms.rules(ends, dtype)
-    job = forms.Job(rows, prepared, twins, scale, rules, goal, orthogonal, plan)
+    twins, rules = equal_to_earlier(prepared), kernel_rules(ends, dtype)
+    what = (method, isinstance(atoms, Cone), count("seed", seed))
+    job = Job(rows, prepared, twins, scale, rules, goal, *what, plan)
     if out is not None or isinstance(source, sources.Blocks):
-        order = stream.Order(job, source, matrix, method, bool(unit_atoms))
+        order = stream.Order(job, source, matrix, bool(unit_atoms))
         return stream.encode_stream(order, out, resume, workers, progress)
     with bar("encode", job.blocks, progress) as shown:
         pieces = forms.run(job, workers, shown)

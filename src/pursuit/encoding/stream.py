@@ -18,7 +18,7 @@ from pursuit.encoding import forms
 from pursuit.encoding.blocks import for_each_block
 from pursuit.encoding.codes import Codes, Piece
 from pursuit.encoding.folder import About, Writer
-from pursuit.encoding.forms import Job
+from pursuit.encoding.job import Job
 from pursuit.encoding.sources import Blocks
 from pursuit.progress import Silent, bar
 from pursuit.state import fingerprint
@@ -51,7 +51,6 @@ class Order:
     job: Job
     signals: Array | Blocks
     atoms: Array
-    method: str
     unit_atoms: bool
 
     @property
@@ -64,7 +63,7 @@ class Order:
         plan, dtype = self.job.plan, self.job.dtype
         return About(
             len(self.atoms),
-            self.method,
+            self.job.method,
             str(plan),
             plan.block,
             plan.width,
@@ -79,7 +78,9 @@ class Order:
         return {
             "dictionary": f"{_by(self.atoms)} ({fingerprint(np.array(self.atoms))})",
             "signals": self._signals(),
-            "method": self.method,
+            "method": self.job.method,
+            "nonnegative": self.job.nonnegative,
+            "seed": self.job.seed,
             "n_nonzero": rules.n_nonzero,
             "max_iter": rules.max_iter,
             "rtol": goal.rtol,
@@ -116,7 +117,7 @@ class InMemory:
     def finish(self, signals: int) -> Codes:
         order = self._order
         pieces = [self._pieces[number] for number in sorted(self._pieces)]
-        return Codes.join(pieces, len(order.atoms), order.method, str(order.job.plan))
+        return Codes.join(pieces, len(order.atoms), order.job.method, str(order.job.plan))
 
     def close(self) -> None:
         pass

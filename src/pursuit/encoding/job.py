@@ -1,0 +1,115 @@
+"""What there is to encode, and how its results leave."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from pursuit.encoding import kernels
+from pursuit.encoding.codes import Piece
+from pursuit.encoding.kernels import Atoms, Found, Rules
+from pursuit.encoding.lanes import WIDE
+from pursuit.encoding.limits import Limits
+from pursuit.encoding.plan import Plan
+from pursuit.encoding.prepare import Signals, prepare_signals
+from pursuit.errors import InputError
+from pursuit.validation import Array
+
+
+@dataclass(frozen=True)
+class Goal:
+    """Residual norms to stop at: relative to the signal's, and absolute; None: no such test."""
+
+    rtol: float | None
+    atol: float | None
+
+    @property
+    def given(self) -> bool:
+        return self.rtol is not None or self.atol is not None
+
+    def squared(self, signals: Signals) -> Array:
+        """The squared residual norm at which each signal is finished; −1: never."""
+        if not self.given:
+            return np.full(len(signals.norm2), -1.0)
+        relative = (self.rtol or 0.0) * np.sqrt(signals.norm2)
+        absolute = (self.atol or 0.0) / signals.unscale
+        squared: Array = np.maximum(relative, absolute) ** 2
+        return squared
+
+
+@dataclass(frozen=True)
+class Job:
+    """Signals to encode, and everything that does not change from block to block.
+
+    `twins` are atoms equal to an earlier one. Their correlations are kept at zero, so that the
+    earlier one is chosen whatever the rounding of a product is.
+    """
+
+    signals: Array
+    atoms: Atoms
+    twins: Array
+    scale: Array
+    rules: Rules
+    goal: Goal
+    method: str
+    nonnegative: bool
+    seed: int
+    plan: Plan
+
+    @property
+    def orthogonal(self) -> bool:
+        return self.method == "orthogonal"
+
+    @property
+    def width(self) -> int:
+        """The most atoms of a code."""
+        return self.plan.width
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        return self.atoms.rows.dtype
+
+    @property
+    def padded(self) -> int:
+        """The length of a row of correlations: whole tiles."""
+        tile = WIDE // self.dtype.itemsize
+        return -(-len(self.atoms.rows) // tile) * tile
+
+    @property
+    def blocks(self) -> int:
+        return -(-len(self.signals) // self.plan.block)
+
+    def correlate(self, x: Array, out: Array) -> None:
+        """out (b, padded) = x (b, d) times the atoms; what is beyond them stays zero."""
+        np.matmul(x, self.atoms.rows.T, out=out[:, : len(self.atoms.rows)])
+        if self.twins.size:
+            out[:, self.twins] = 0
+
+    def load(self, number: int) -> Signals:
+        start = number * self.plan.block
+        return prepare_signals(self.signals[start : start + self.plan.block], self.dtype, start)
+
+    def finish(self, number: int, signals: Signals, found: Found) -> Piece:
+        """The codes in the scales of the user."""
+        indices = np.empty(int(found.size.sum()), np.int32)
+        values = np.empty(len(indices), self.dtype)
+        largest = float(np.finfo(self.dtype).max)
+        bad = kernels.collect(found, signals.unscale, self.scale, indices, values, largest)
+        if bad != kernels.NOTHING:
+            raise InputError(
+                f"signals: the coefficients of signal {number * self.plan.block + bad} are outside "
+                f"the range of {self.dtype}; expected signals and atoms of nearer scales"
+            )
+        residuals = np.sqrt(np.maximum(found.residual2, 0.0)) * signals.unscale
+        kept = found.size.copy(), found.steps.copy(), found.status.copy()
+        return Piece(kept[0], indices, values, residuals, kept[1], kept[2])
+
+
+def kernel_rules(limits: Limits, dtype: np.dtype[Any]) -> Rules:
+    """The rules of the kernels in a precision."""
+    eps = float(np.finfo(dtype).eps)
+    # Differences of squares carry an error of about eps: below 1e-4 of what is left here.
+    trust = 2e-3 if dtype == np.float32 else 1e-5
+    return Rules(limits.n_nonzero, limits.max_iter, 8 * eps, trust, 64 * eps)
