@@ -1,54 +1,52 @@
-"""Matching pursuit over a handful of atoms: one signal in each lane of a vector."""
+"""Matching pursuit over a handful of atoms, many signals abreast."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from pursuit.encoding import kernels
+from pursuit.encoding.abreast_kernel import Emitted, abreast, few_of, tile_for
 from pursuit.encoding.codes import Piece
 from pursuit.encoding.job import Job
-from pursuit.encoding.kernels import Block
-from pursuit.encoding.lanes import WIDE
-from pursuit.encoding.room import aligned, fresh, room_for
+from pursuit.encoding.kernels import NOTHING
+from pursuit.encoding.lanes import NARROW
 from pursuit.validation import Array
+
+FEW = 8
+"""Up to so many atoms a dense update of all of them is cheaper than looking one up."""
 
 
 class Abreast:
-    """Matching pursuit over a handful of atoms: one signal in each lane of a vector."""
+    """Runs blocks of signals through `abreast_kernel`."""
 
     def __init__(self, job: Job, gram: Array) -> None:
         self.job = job
-        n, tile = len(gram), WIDE // job.dtype.itemsize
-        b = -(-job.plan.block // tile) * tile
-        self.gram = np.ascontiguousarray(gram[:, :n])
-        self.c, self.step, self.value = (aligned((n, b), job.dtype) for _ in range(3))
-        self.zero, self.steps = aligned((b,), job.dtype), aligned((b,), job.dtype)
-        self.room = room_for(job.plan.block, n)
+        self.few = few_of(job.atoms.rows, gram, job.twins, job.scale)
+        self.tile = tile_for(self.few)
 
     @staticmethod
     def suits(job: Job) -> bool:
         """Few unit atoms, no limit on them, no residual to watch."""
-        few = len(job.atoms.rows) <= kernels.FEW and len(job.atoms.rows) < job.rules.n_nonzero
+        n, d = job.atoms.rows.shape
+        few = n <= FEW and n < job.rules.n_nonzero and d >= NARROW // job.dtype.itemsize
         unit = bool(np.all(np.abs(job.atoms.norm2 - 1) < 1e-5))
         # Steps are counted in lanes, in the type of the signals.
         countable = job.rules.max_iter < 2**23
-        return few and unit and countable and not (job.orthogonal or job.goal.given)
+        plain = job.method == "matching-pursuit" and not job.nonnegative
+        return plain and few and unit and countable and not job.goal.given
 
     def __call__(self, number: int) -> Piece:
         job = self.job
         signals = job.load(number)
-        b = len(signals.x)
-        for array in (self.c, self.value, self.zero, self.steps):
-            array[...] = 0
-        np.matmul(job.atoms.rows, signals.x.T, out=self.c[:, :b])
-        self.c[job.twins] = 0
-        before = self.c.copy()
-        self.zero[:b] = job.rules.rounding * job.atoms.radius * np.sqrt(signals.norm2)
-        kernels.few_atoms(
-            self.gram, job.rules, self.c, self.zero, self.step, self.value, self.steps
+        b, n = len(signals.x), len(job.atoms.rows)
+        out = Emitted(
+            np.empty(b, np.int32),
+            np.empty(b * n + 1, np.int32),
+            np.empty(b * n + 1, job.dtype),
+            np.empty(b),
+            np.empty(b, np.int64),
+            np.empty(b, np.uint8),
         )
-        found = fresh(self.room, signals)
-        found.steps[:] = self.steps[:b]
-        block = Block(signals.x, self.c, signals.norm2, job.goal.squared(signals))
-        kernels.gather_few(job.atoms, job.rules, block, before, self.c, self.value, found)
-        return job.finish(number, signals, found)
+        used, bad = abreast(self.few, job.rules, signals, self.tile, out)
+        if bad != NOTHING:
+            job.refuse(number, bad)
+        return Piece(*out)._replace(indices=out.indices[:used], values=out.values[:used])

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from pursuit.encoding.blocks import for_each_block
 from pursuit.errors import InputError
 from pursuit.results import Status
 from pursuit.validation import Array
@@ -33,6 +34,22 @@ class Piece(NamedTuple):
     residual_norms: Array
     iterations: Array
     statuses: Array
+
+
+def _concatenated(pieces: list[Piece], threads: int) -> Piece:
+    """The pieces as one; new memory costs time when it is first written to, so all threads do."""
+    if len(pieces) == 1:
+        return pieces[0]
+    columns = list(zip(*pieces, strict=True))
+    ends = [np.cumsum([len(part) for part in column]) for column in columns]
+    whole = Piece(*(np.empty(e[-1], c[0].dtype) for e, c in zip(ends, columns, strict=True)))
+
+    def copy(number: int) -> None:
+        for target, end, part in zip(whole, ends, pieces[number], strict=True):
+            target[end[number] - len(part) : end[number]] = part
+
+    for_each_block(len(pieces), lambda: copy, threads)
+    return whole
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -68,11 +85,9 @@ class Codes:
     plan: str
 
     @staticmethod
-    def join(pieces: list[Piece], n_atoms: int, method: str, plan: str) -> Codes:
+    def join(pieces: list[Piece], n_atoms: int, method: str, plan: str, threads: int = 1) -> Codes:
         """The codes of consecutive pieces."""
-        sizes, indices, values, residuals, iterations, statuses = (
-            np.concatenate(part) for part in zip(*pieces, strict=True)
-        )
+        sizes, indices, values, residuals, iterations, statuses = _concatenated(pieces, threads)
         indptr = np.zeros(len(sizes) + 1, np.int64)
         np.cumsum(sizes, out=indptr[1:])
         if indptr[-1] <= np.iinfo(np.int32).max:

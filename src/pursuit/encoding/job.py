@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
@@ -98,13 +98,17 @@ class Job:
         largest = float(np.finfo(self.dtype).max)
         bad = kernels.collect(found, signals.unscale, self.scale, indices, values, largest)
         if bad != kernels.NOTHING:
-            raise InputError(
-                f"signals: the coefficients of signal {number * self.plan.block + bad} are outside "
-                f"the range of {self.dtype}; expected signals and atoms of nearer scales"
-            )
+            self.refuse(number, bad)
         residuals = np.sqrt(np.maximum(found.residual2, 0.0)) * signals.unscale
         kept = found.size.copy(), found.steps.copy(), found.status.copy()
         return Piece(kept[0], indices, values, residuals, kept[1], kept[2])
+
+    def refuse(self, number: int, bad: int) -> NoReturn:
+        """The coefficients of a signal of a block cannot be written down."""
+        raise InputError(
+            f"signals: the coefficients of signal {number * self.plan.block + bad} are outside "
+            f"the range of {self.dtype}; expected signals and atoms of nearer scales"
+        )
 
 
 def kernel_rules(limits: Limits, dtype: np.dtype[Any]) -> Rules:

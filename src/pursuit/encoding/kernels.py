@@ -20,20 +20,15 @@ from numba import njit
 from pursuit.encoding.lanes import (
     NARROW,
     WIDE,
-    above,
-    claimed,
-    counted,
     entry,
     first,
     highest,
-    larger,
     minus,
     narrow,
     plus,
     size,
     store,
     times,
-    unclaimed,
     wide,
 )
 from pursuit.results import Status
@@ -49,8 +44,6 @@ NOTHING = -1
 """What a kernel returns when it needs no further row of the Gram matrix."""
 PIECE = 2048
 """Entries of an atom that are multiplied before the next ones are looked at."""
-FEW = 8
-"""Up to so many atoms a dense update of all of them is cheaper than looking one up."""
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -299,64 +292,6 @@ def _pursue(
         for k in range(used):
             work.place[found.chosen[r, k]] = 0
     return missing
-
-
-@compiled
-def few_atoms(
-    gram: Array, rules: Rules, c: Array, zero: Array, step: Array, value: Array, steps: Array
-) -> None:
-    """Matching pursuit over a handful of unit atoms, many signals abreast.
-
-    Rows are atoms and columns signals: c (n, b) correlations, value (n, b) coefficients; zero (b)
-    is the slope that counts as zero, step (n, b) room, steps (b) the iterations. Every iteration
-    updates all atoms with a step that is zero but for one of them.
-    """
-    n, b = c.shape
-    flat, moved, total = c.reshape(-1), step.reshape(-1), value.reshape(-1)
-    one = c.dtype.type(1)
-    for s in range(0, b, WIDE // c.itemsize):
-        best = size(wide(flat, s))
-        for j in range(1, n):
-            best = larger(best, size(wide(flat, j * b + s)))
-        for _ in range(rules.max_iter):
-            top = above(best, wide(zero, s))
-            if highest(top) < 0:
-                break
-            store(steps, s, counted(wide(steps, s), top))
-            for j in range(n):  # z_t = LMO(∇f(x_t)): the first that attains the top
-                v = wide(flat, j * b + s)
-                gamma = claimed(v, top)
-                top = unclaimed(v, top)
-                store(moved, j * b + s, gamma)
-                store(total, j * b + s, plus(gamma, one, wide(total, j * b + s)))
-            best = times(c.dtype.type(0), best)
-            for i in range(n):
-                v = wide(flat, i * b + s)
-                for j in range(n):
-                    v = minus(v, gram[j, i], wide(moved, j * b + s))
-                store(flat, i * b + s, v)
-                best = larger(best, size(v))
-
-
-@compiled
-def gather_few(
-    atoms: Atoms, rules: Rules, block: Block, first_c: Array, c: Array, value: Array, found: Found
-) -> None:
-    """The columns of `few_atoms` as codes, with ‖residual‖² = ‖x‖² − Σ value_j (c⁰_j + c_j)."""
-    n = c.shape[0]
-    rest = np.empty(block.x.shape[1], block.x.dtype)
-    for r in range(block.x.shape[0]):
-        used, left2 = 0, block.norm2[r]
-        for j in range(n):
-            a = np.float64(value[j, r])
-            if a != 0:
-                left2 -= a * (np.float64(first_c[j, r]) + c[j, r])
-                found.chosen[r, used], found.value[r, used] = j, a
-                used += 1
-        found.size[r], found.residual2[r] = used, left2
-        found.status[r] = CONVERGED if found.steps[r] < rules.max_iter else MAX_ITER
-        zero = rules.rounding * np.sqrt(block.norm2[r])
-        settle(atoms, rules, block, found, zero, rest, r)
 
 
 # Orthogonal pursuit ----------------------------------------------------------------------

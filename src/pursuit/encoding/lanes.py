@@ -9,20 +9,22 @@ are never seen from Python: the functions below exist inside compiled code only.
 function                    gives
 ==========================  ==================================================================
 wide(array, at)             256 bytes of a flat array: one tile of a row of correlations
+middling(array, at)         128 bytes of it
 narrow(array, at)           64 bytes of it
 entry(array, at)            one number of it
 store(array, at, v)         v written back
 minus(v, s, u)              v − s·u, in one rounding where the machine can
 plus(v, s, u)               v + s·u
 times(s, v)                 s·v
+product(v, u, w)            v + u·w, lane by lane
+total(v)                    the sum of the lanes, a number
 size(v)                     \\|v\\|, lane by lane
 larger(u, v)                the larger, lane by lane
 highest(v)                  the largest lane, a number
 first(v, s)                 the place of the first lane with \\|lane\\| = s
 above(v, s)                 the lanes of v above those of s, the others −1
-claimed(v, top)             the lanes of v where \\|v\\| = top, the others 0
-unclaimed(v, top)           the lanes of top where \\|v\\| ≠ top, the others −1
 counted(v, top)             v + 1 in the lanes where top ≥ 0
+sweep(n, c, a, gram, top)   one step of matching pursuit in every lane
 ==========================  ==================================================================
 """
 
@@ -38,6 +40,8 @@ from numba.extending import intrinsic, models, register_model
 
 WIDE = 256
 """Bytes of a tile: enough independent sums to hide the latency of a multiply-add."""
+MIDDLING = 128
+"""Enough for two sums at a time, and few enough to keep several of them in registers."""
 NARROW = 64
 
 Declared = Callable[..., Any]
@@ -118,6 +122,7 @@ def _loader(bytes_: int, doc: str) -> Declared:
 
 
 wide = _loader(WIDE, "256 bytes of a flat array.")
+middling = _loader(MIDDLING, "128 bytes of a flat array.")
 narrow = _loader(NARROW, "64 bytes of a flat array.")
 
 
@@ -177,6 +182,35 @@ def times(typing_context: Any, s: Any, v: Any) -> Any:
 
 
 @_intrinsic
+def product(typing_context: Any, v: Any, u: Any, w: Any) -> Any:
+    """v + u·w."""
+
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        return builder.fadd(args[0], builder.fmul(args[1], args[2], flags=_FAST), flags=_FAST)
+
+    return v(v, u, w), generate
+
+
+@_intrinsic
+def total(typing_context: Any, v: Any) -> Any:
+    """The sum of the lanes, by halves."""
+
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        vector, width = args[0], v.width
+        while width > 1:
+            width //= 2
+            halves = (
+                ir.Constant(ir.VectorType(_INT32, width), list(places))
+                for places in (range(width), range(width, 2 * width))
+            )
+            low, high = (builder.shuffle_vector(vector, vector, places) for places in halves)
+            vector = builder.fadd(low, high)
+        return builder.extract_element(vector, ir.Constant(_INT32, 0))
+
+    return v.dtype(v), generate
+
+
+@_intrinsic
 def size(typing_context: Any, v: Any) -> Any:
     """|v|."""
 
@@ -230,28 +264,6 @@ def above(typing_context: Any, v: Any, s: Any) -> Any:
 
 
 @_intrinsic
-def claimed(typing_context: Any, v: Any, top: Any) -> Any:
-    """The lanes of v where |v| = top, the others 0."""
-
-    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        hit = builder.fcmp_ordered("==", _abs(builder, args[0], v), args[1])
-        return builder.select(hit, args[0], _constant(v, 0.0))
-
-    return v(v, top), generate
-
-
-@_intrinsic
-def unclaimed(typing_context: Any, v: Any, top: Any) -> Any:
-    """The lanes of top where |v| ≠ top, the others −1."""
-
-    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        hit = builder.fcmp_ordered("==", _abs(builder, args[0], v), args[1])
-        return builder.select(hit, _constant(v, -1.0), args[1])
-
-    return v(v, top), generate
-
-
-@_intrinsic
 def counted(typing_context: Any, v: Any, top: Any) -> Any:
     """v + 1 in the lanes where top ≥ 0."""
 
@@ -260,3 +272,43 @@ def counted(typing_context: Any, v: Any, top: Any) -> Any:
         return builder.fadd(args[0], builder.select(live, _constant(v, 1.0), _constant(v, 0.0)))
 
     return v(v, top), generate
+
+
+@_intrinsic
+def sweep(typing_context: Any, places: Any, c: Any, value: Any, gram: Any, top: Any) -> Any:
+    """One step of matching pursuit in every lane, over as many unit atoms as `places` has entries.
+
+    c and value hold a vector for each atom. The atom of a lane is the first with |c| = top; there
+    value ← value + γ with γ = c, and c ← c − γ·(its row of `gram`). The largest |c| of each lane
+    is given back. The loops over atoms are unrolled, so that the steps stay in registers.
+    """
+    lanes, n = top, places.count
+
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        def at(array: int, j: int) -> Any:
+            place = ir.Constant(ir.IntType(64), j * lanes.width)
+            return _address(context, builder, signature.args[array], args[array], place, lanes)
+
+        aligned = lanes.dtype.bitwidth // 8
+        before = [builder.load(at(1, j), align=aligned) for j in range(n)]
+        gammas, left = [], args[4]
+        for j in range(n):
+            hit = builder.fcmp_ordered("==", _abs(builder, before[j], lanes), left)
+            gammas.append(builder.select(hit, before[j], _constant(lanes, 0.0)))
+            left = builder.select(hit, _constant(lanes, -1.0), left)
+            sum_ = builder.fadd(builder.load(at(2, j), align=aligned), gammas[j])
+            builder.store(sum_, at(2, j), align=aligned)
+        data = context.make_array(signature.args[3])(context, builder, args[3]).data
+        best = _constant(lanes, 0.0)
+        for i in range(n):
+            v = before[i]
+            for j in range(n):
+                pair = builder.load(builder.gep(data, [ir.Constant(ir.IntType(64), j * n + i)]))
+                fall = builder.fmul(_spread(builder, pair, lanes), gammas[j], flags=_FAST)
+                v = builder.fsub(v, fall, flags=_FAST)
+            builder.store(v, at(1, i), align=aligned)
+            size_ = _abs(builder, v, lanes)
+            best = builder.select(builder.fcmp_ordered(">", size_, best, flags=_FAST), size_, best)
+        return best
+
+    return lanes(places, c, value, gram, lanes), generate
