@@ -10,12 +10,11 @@ from pursuit.advances import Advance, Improve
 from pursuit.atoms import Atom, Coordinates
 from pursuit.descent import conjugate, descend
 from pursuit.errors import InputError
-from pursuit.objectives.base import QuadraticObjective
 from pursuit.points import AmbientPoint, Point
 from pursuit.problem import Problem
 from pursuit.run import Progress, Run
 from pursuit.span import Local, ambient, negligible, rounding
-from pursuit.spans import over
+from pursuit.spans import QuadraticSpan, over
 from pursuit.validation import Array, positive
 
 POOL = 32
@@ -63,7 +62,6 @@ class _Blended:
         self.memory, self.kappa = run.memory, kappa
         self.span, self.set = over(run.problem), run.problem.atoms
         self.finite = self.span.finite
-        self.exact = isinstance(run.problem.f, QuadraticObjective)
         # The slopes of coordinates are the gradient: to have some is to have all.
         self.lazy = self.finite and not isinstance(self.set, Coordinates)
         self._gathered: tuple[object, Array] = (None, np.empty(0))
@@ -154,10 +152,12 @@ class _Blended:
         if not promise > least:
             return 0.0, 0.0
         enough = max(promise / self.kappa, least)
-        if self.exact:  # a quadratic: perhaps the minimiser along the new atom is good enough
-            along = np.zeros(len(norms))
-            along[newest] = gamma = c / length**2
-            if (np.abs(local.slopes(along)) / norms).max() <= enough:
+        if isinstance(self.span, QuadraticSpan):
+            # Perhaps the minimiser along the new atom is good enough.
+            gamma = c / length**2
+            x.counts.products += self.span.share
+            there = local.first - gamma * self.span.gram.matrix[newest]
+            if (np.abs(there) / norms).max() <= enough:
                 x.move(gamma, self.span.atoms[newest])
                 return gamma, c * gamma / 2
         delta, last = self._relax(local, norms, enough)

@@ -1,4 +1,4 @@
-"""Matrices that grow with the atoms in use, without being copied each time."""
+"""Vectors and matrices that grow with the atoms in use, without being copied each time."""
 
 from __future__ import annotations
 
@@ -7,11 +7,36 @@ import numpy as np
 from pursuit.validation import Array
 
 
+class Numbers:
+    """A vector that grows by a number."""
+
+    def __init__(self, dtype: type = np.float64) -> None:
+        self._store: Array = np.empty(8, dtype)
+        self._count = 0
+
+    def append(self, number: float) -> None:
+        """Add a number."""
+        if self._count == len(self._store):
+            self._store = np.concatenate([self._store, np.empty_like(self._store)])
+        self._store[self._count] = number
+        self._count += 1
+
+    def drop(self, k: int) -> None:
+        """Close the gap of the k-th number."""
+        self._store[k : self._count - 1] = self._store[k + 1 : self._count]
+        self._count -= 1
+
+    @property
+    def vector(self) -> Array:
+        """What has been added so far; not to be kept."""
+        return self._store[: self._count]
+
+
 class Rows:
     """A matrix that grows by rows."""
 
-    def __init__(self, dtype: type = np.float64) -> None:
-        self._store: Array = np.empty((0, 0), dtype)
+    def __init__(self) -> None:
+        self._store: Array = np.empty((0, 0))
         self._count = 0
 
     def append(self, row: Array) -> None:

@@ -18,7 +18,7 @@ import numpy as np
 
 from pursuit.atoms.base import Atom, FiniteAtoms
 from pursuit.descent import Apply
-from pursuit.growing import Rows
+from pursuit.growing import Numbers, Rows
 from pursuit.points import Point
 from pursuit.problem import Problem
 from pursuit.validation import Array
@@ -51,7 +51,7 @@ class Span(ABC):
         self.finite = isinstance(self.set, FiniteAtoms)
         self.places: list[int] = []
         self.atoms: list[Atom] = []
-        self.effects, self._norms, self._index = Rows(), Rows(), Rows(np.int64)
+        self.effects, self._norms, self._index = Rows(), Numbers(), Numbers(np.int64)
 
     def __len__(self) -> int:
         return len(self.places)
@@ -66,8 +66,8 @@ class Span(ABC):
     def add(self, entry: Entry) -> None:
         self.places.append(entry.place)
         self.atoms.append(entry.atom)
-        self._norms.append(np.array([entry.norm2**0.5]))
-        self._index.append(np.array([entry.place]))
+        self._norms.append(entry.norm2**0.5)
+        self._index.append(entry.place)
         self.effects.append(entry.effect)
 
     def drop(self, k: int) -> None:
@@ -79,12 +79,12 @@ class Span(ABC):
     @property
     def norms(self) -> Array:
         """The lengths of the atoms in the metric."""
-        return self._norms.matrix.reshape(-1)
+        return self._norms.vector
 
     @property
     def index(self) -> Array:
         """The places of the atoms as an array."""
-        return self._index.matrix.reshape(-1)
+        return self._index.vector
 
     def move(self, x: Point, delta: Array) -> None:
         """x ← x − Σ δ_i z_i."""

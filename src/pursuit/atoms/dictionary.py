@@ -11,6 +11,9 @@ from pursuit.atoms.base import Atom, FiniteAtoms, Unit
 from pursuit.errors import InputError
 from pursuit.validation import Array, real_array
 
+_COMFORT = (1e-250, 1e250)
+"""Sums of squares in this range have lost nothing to underflow or overflow."""
+
 
 class Dictionary(FiniteAtoms):
     """A = {z_1, …, z_n}, the rows of an array.
@@ -109,6 +112,9 @@ class Dictionary(FiniteAtoms):
 
 def row_norms(matrix: Array) -> Array:
     """‖row‖ without overflow or underflow, in the matrix's precision."""
+    squares = np.einsum("ij,ij->i", matrix, matrix, dtype=np.float64)
+    if squares.min() > _COMFORT[0] and squares.max() < _COMFORT[1]:
+        return np.sqrt(squares).astype(matrix.dtype)
     peak = np.abs(matrix).max(axis=1)
     safe = np.where(peak == 0, 1, peak)[:, None]
     scaled = (matrix / safe).astype(np.float64, copy=False)
