@@ -2,9 +2,10 @@
 
     python benchmarks/overhead.py
 
-Microseconds an iteration in Gram form with 200 atoms, observed every 100 iterations, and the
-seconds that imports take in a fresh process beyond those of NumPy. Each number is the smallest of
-many, since other work on the machine can only add to it.
+Microseconds an iteration in Gram form with 200 atoms, observed every 100 iterations: by the rules
+themselves, and in the compiled stretches that a run changes over to after a second. And the
+seconds that imports take in a fresh process beyond those of NumPy. The smallest of many is the
+best estimate, since other work on the machine can only add to it.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ import numpy as np
 import pursuit
 from pursuit.methods import NAMED
 from pursuit.points import GramPoint
+from pursuit.stretch import Stretch
 
 N, D = 200, 100
 EVERY = 100
@@ -37,8 +39,9 @@ IMPORTS: dict[str, float | None] = {
 REPEATS = 15
 
 
-def microseconds(name: str) -> tuple[float, float]:
+def microseconds(name: str, compiled: bool) -> tuple[float, float]:
     """The smallest and the median cost of an iteration, over stretches of 100."""
+    Stretch.worth_it = staticmethod(lambda seconds: compiled)  # type: ignore[method-assign]
     rng = np.random.default_rng(0)
     f = pursuit.SquaredDistance(rng.standard_normal(D))
     atoms = pursuit.Dictionary(rng.standard_normal((N, D)))
@@ -59,12 +62,14 @@ def seconds(code: str) -> float:
 
 def main() -> None:
     print(f"loop, Gram form, {N} atoms, every={EVERY}: µs an iteration")
-    print(f"{'method':<30} {'best':>7} {'median':>7} {'limit':>7}")
+    print(f"{'method':<30} {'best':>7} {'median':>7} {'limit':>7} {'compiled':>9} {'median':>7}")
     for name in METHODS:
         assert name in NAMED
-        best, usual = zip(*(microseconds(name) for _ in range(5)), strict=True)
+        best, usual = zip(*(microseconds(name, False) for _ in range(5)), strict=True)
         limit = f"{LIMITS[name]:7.0f}" if name in LIMITS else " " * 7
-        print(f"{name:<30} {min(best):7.1f} {statistics.median(usual):7.1f} {limit}")
+        row = f"{name:<30} {min(best):7.1f} {statistics.median(usual):7.1f} {limit}"
+        best, usual = zip(*(microseconds(name, True) for _ in range(5)), strict=True)
+        print(f"{row} {min(best):9.2f} {statistics.median(usual):7.2f}")
     print("\nimport, beyond NumPy: seconds")
     print(f"{'statement':<56} {'best':>7} {'median':>7} {'limit':>7}")
     for code, allowed in IMPORTS.items():

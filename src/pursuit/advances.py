@@ -6,6 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Protocol
 
+from pursuit.atoms.cone import Cone
+from pursuit.cone_steps import within_cone
 from pursuit.directions import Direction, Steepest
 from pursuit.points import Point
 from pursuit.problem import Problem
@@ -41,6 +43,8 @@ class Greedy(Advance):
     def start(self, run: Run) -> Improve:
         choose = self.direction.start(run, "picks")
         measure = self.step.start(run)
+        if isinstance(run.problem.atoms, Cone):
+            measure = within_cone(measure)
 
         def improve(x: Point) -> Progress:
             z, c, slope = choose(x)  # z_t = LMO_A(∇f(x_t)), or z_t ~ p

@@ -9,6 +9,7 @@ from scipy.linalg.blas import dtpsv
 
 from pursuit.advances import Advance, Improve
 from pursuit.atoms.base import Atom
+from pursuit.atoms.cone import Cone
 from pursuit.descent import descend
 from pursuit.objectives.base import QuadraticObjective
 from pursuit.points import Point
@@ -34,12 +35,17 @@ class Corrective(Advance):
     warm-started at x. An atom that depends on those in use adds nothing: it is set aside for good
     and the next best one is taken.
 
-    From a blended point y the atoms in use include all those with a coefficient there.
+    From a blended point y the atoms in use include all those with a coefficient there. Over a
+    `Cone` coefficients stay at or above zero: see `pursuit.cone_corrective`.
     """
 
     keeps_path = True
 
     def start(self, run: Run) -> Improve:
+        if isinstance(run.problem.atoms, Cone):
+            from pursuit.cone_corrective import ConeCorrective
+
+            return ConeCorrective(run)
         return _Corrective(run)
 
     def point(self, problem: Problem, x0: Array) -> Point:
@@ -140,20 +146,36 @@ class Factor:
 
     def append(self, entry: Entry, span: Span) -> bool:
         """Take a new atom in, unless its distance from the span is nothing but rounding."""
-        y = self._forward(entry.column)
+        y, pivot = self.row(entry.column, entry.norm2)
         weights = self._backward(y)
-        pivot = entry.norm2 - float(y @ y)
         # z − Σ weights·z_i is a sum of vectors as long as these, squared.
         length = entry.norm2**0.5 + float(np.abs(weights) @ span.norms)
         if pivot <= (DEPENDENT + self.size) * EPS[entry.effect.dtype] * length**2:
             return False
+        self.push(y, pivot)
+        return True
+
+    def row(self, column: Array, norm2: float) -> tuple[Array, float]:
+        """y and p of an atom."""
+        y = self._forward(column)
+        return y, norm2 - float(y @ y)
+
+    def push(self, y: Array, pivot: float) -> None:
+        """Add a row."""
         begin, end = self._extent(self.size), self._extent(self.size + 1)
         if end > len(self._packed):
             self._packed = np.concatenate([self._packed, np.empty(end)])
         self._packed[begin : end - 1] = y
         self._packed[end - 1] = pivot**0.5
         self.size += 1
-        return True
+
+    def renew(self, metric: Array, block: int) -> None:
+        """Begin anew with a metric between atoms that all had entered: the first ones at once,
+        those after the block one by one."""
+        self.size = block
+        self._packed = _lower(metric[:block, :block])[np.tril_indices(block)]
+        for k in range(block, len(metric)):
+            self.push(*self.row(metric[k, :k], float(metric[k, k])))
 
     def solve(self, slopes: Array) -> Array:
         """δ with metric · δ = slopes."""
@@ -177,3 +199,14 @@ class Factor:
         packed = self._packed[: self._extent(self.size)]
         solved: Array = dtpsv(self.size, packed, b, trans=transposed)
         return solved
+
+
+def _lower(metric: Array) -> Array:
+    """A Cholesky factor; where atoms nearly depend on each other, of a slightly larger matrix."""
+    diagonal = np.diag(np.diag(metric))
+    for more in (0.0, 1e-14, 1e-12, 1e-10):
+        try:
+            return np.linalg.cholesky(metric + more * diagonal)
+        except np.linalg.LinAlgError:
+            continue
+    return np.linalg.cholesky(metric + 1e-8 * diagonal)

@@ -29,11 +29,17 @@ PROBES = 50
 
 
 def descend(
-    slopes: Slopes, first: Array, direction: Direction, scale: Array, enough: float
+    slopes: Slopes,
+    first: Array,
+    direction: Direction,
+    scale: Array,
+    enough: float,
+    room: Array | None = None,
 ) -> tuple[Array, Array]:
     """Step from δ = 0 until max \\|slope_i\\|/scale_i ≤ `enough`, or rounding ends all progress.
 
-    Returns δ and the slopes there; `first` are those at 0.
+    Returns δ and the slopes there; `first` are those at 0. Where `room` is given, it also ends as
+    soon as some δ_i is as large as room_i ≥ 0, which none exceeds.
     """
     delta, here = np.zeros(len(first)), first
     start = lowest = float((np.abs(here) / scale).max())
@@ -48,34 +54,49 @@ def descend(
         fall = float(here @ step)
         if not fall > 0:
             break
-        length, here = search(slopes, delta, here, step, fall)
+        limit, nearest = (inf, -1) if room is None else _first_bound(room - delta, step)
+        length, here = search(slopes, delta, here, step, fall, limit)
         if length == 0:
             break
         delta = delta + length * step
+        if room is not None:
+            np.minimum(delta, room, out=delta)
+            if length == limit:
+                delta[nearest] = room[nearest]
+                break
     return delta, here
 
 
+def _first_bound(room: Array, step: Array) -> tuple[float, int]:
+    """How far a step may go before it uses up the room of an entry, and which entry that is."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        ways = np.where(step > 0, room / step, inf)
+    nearest = int(np.argmin(ways))
+    return float(ways[nearest]), nearest
+
+
 def search(
-    slopes: Slopes, delta: Array, here: Array, step: Array, fall: float
+    slopes: Slopes, delta: Array, here: Array, step: Array, fall: float, limit: float = inf
 ) -> tuple[float, Array]:
     """How far along a step from δ: t with −fall/2 ≤ φ′(t) ≤ fall/1000, and the slopes there.
 
     φ′(0) = −fall, and φ′ grows because φ is convex. Where no such t is found, the furthest one
-    with φ′(t) ≤ 0 is returned, which is never worse than t = 0.
+    with φ′(t) ≤ 0 is returned, which is never worse than t = 0. No t is above `limit`, which is
+    the answer where φ still falls there.
     """
     low, high, at_low, at_high = 0.0, inf, -fall, inf
-    t = 1.0
+    t = min(1.0, limit)
     for probe in range(PROBES):
         there = slopes(delta + t * step)
         rate = -float(there @ step)
-        if -0.5 * fall <= rate <= 1e-3 * fall:
+        if -0.5 * fall <= rate <= 1e-3 * fall or (t == limit and rate < 0):
             return t, there
         if rate < 0:
             low, at_low, here = t, rate, there
         else:
             high, at_high = t, inf if isnan(rate) else rate
         # Every other look halves: a slope with kinks can fool the secant from one side.
-        t = _between(low, high, at_low, inf if probe % 2 else at_high)
+        t = min(_between(low, high, at_low, inf if probe % 2 else at_high), limit)
     return low, here
 
 

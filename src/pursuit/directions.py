@@ -68,7 +68,7 @@ class Approximate:
         def choose(x: Point) -> Choice:
             if not isinstance(x, AmbientPoint):
                 raise InputError(f"direction: Approximate cannot run on a {type(x).__name__}")
-            found = stale.search(x.gradient(), delta)
+            found = stale.search(x.gradient(), delta, x.coef)
             x.counts.oracle_calls += 1
             x.counts.products += (found.looked + found.compared) / len(atoms)
             run.memory[looked] = float(run.memory[looked]) + found.looked
@@ -101,7 +101,7 @@ class Subset:
         def choose(x: Point) -> Choice:
             x.counts.oracle_calls += 1
             places = draw()
-            c = x.slopes(places)
+            c = atoms.admissible(x.slopes(places), x.coef[places])
             best = int(np.argmax(np.abs(c)))
             return Choice(int(places[best]), float(c[best]), nan)
 

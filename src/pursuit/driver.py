@@ -13,6 +13,8 @@ from pathlib import Path
 import numpy as np
 
 from pursuit.atoms.base import AtomSet, FiniteAtoms
+from pursuit.atoms.cone import Cone
+from pursuit.cone_start import begin_at, check_cone
 from pursuit.errors import InputError
 from pursuit.methods import Method, as_method
 from pursuit.momentum import Stepper
@@ -24,6 +26,7 @@ from pursuit.results import Origin, Result, Status, Trace
 from pursuit.run import Progress, Run
 from pursuit.state import Fingerprint, State
 from pursuit.stopping import Stopping
+from pursuit.stretch import Stretch
 from pursuit.validation import Array, count, shaped_array
 
 REFRESH = 1000
@@ -72,7 +75,7 @@ def solve(
     checkpoint: str | os.PathLike[str] | None = None,
     resume: State | Result | str | os.PathLike[str] | None = None,
 ) -> Result:
-    """Minimise f over the span of the atoms, one atom at a time.
+    """Minimise f over the span of the atoms, or over their `Cone`, one atom at a time.
 
     Parameters
     ----------
@@ -84,7 +87,7 @@ def solve(
         A name of `pursuit.methods`, or what one of its functions returns.
     x0, coef0
         Where to start: a point of lin(A), or coefficients of the atoms. Zero if not given. The
-        weights of the result count from x0, and include coef0.
+        weights of the result count from x0, and include coef0. Over a `Cone`, coef0 alone.
     max_iter
         The most iterations of this run, those before a `resume` included.
     tol
@@ -135,6 +138,7 @@ def solve(
     """
     given = Problem(f, atoms)
     rules = as_method(method)
+    check_cone(atoms, rules, x0)
     _check_outlets(callback, checkpoint)
     if tol and rules.gradient_free:
         raise InputError(f"tol: {rules.name} sees no slope to test; expected target or max_iter")
@@ -144,6 +148,10 @@ def solve(
     problem = Problem(f, unit)
     run = Run(problem, count("seed", seed))
     x = rules.advance.point(problem, start)
+    offset = weights0 if weights0 is None or scale is None else weights0 * scale
+    if offset is not None and isinstance(unit, Cone):
+        begin_at(x, offset)
+        offset = None
     stepper = rules.momentum.start(run, rules.advance, x)
     begin = (start, weights0, unit_atoms, run.seed)
     mark = Fingerprint(f, atoms, rules.advance, rules.momentum, *begin)
@@ -152,8 +160,9 @@ def solve(
     driver = _Driver(run, stepper, stop, count("every", every, minimum=1), callback, mark)
     if getattr(rules.advance, "keeps_path", False):
         driver.recorder = Recorder()
-    if weights0 is not None:
-        driver.offset = weights0 if scale is None else weights0 * scale
+    if offset is None and Stretch.suits(rules, stepper):
+        driver.stretch = Stretch(run, rules, stepper, stop, WATCH)
+    driver.offset = offset
     if resume is not None:
         driver.restore(resume)
     driver.checkpoint = checkpoint
@@ -202,7 +211,9 @@ def _start(problem: Problem, x0: object, coef0: object) -> tuple[Array, Array | 
         if not isinstance(atoms, FiniteAtoms):
             raise InputError("coef0: expected a finite set of atoms; give x0 instead")
         weights = shaped_array("coef0", coef0, (len(atoms),))
-        return atoms.combine(weights), weights
+        # A point of a cone has to know its coefficients: it starts at zero and is given them.
+        start = problem.f.origin(atoms) if isinstance(atoms, Cone) else atoms.combine(weights)
+        return start, weights
     if x0 is None:
         return problem.f.origin(atoms), None
     start = shaped_array("x0", x0, atoms.shape)
@@ -219,6 +230,7 @@ class _Driver:
     offset: Array | None = None
     """Coefficients that the run began with, which those of its points count from."""
     recorder: Recorder | None = None
+    stretch: Stretch | None = None
     last = Progress(None, nan, nan, nan, nan)
     in_step = False
     off_beat = False
@@ -255,15 +267,14 @@ class _Driver:
         return ended if isfinite(value) else self._diverged(value)
 
     def _loop(self) -> tuple[Status, str]:
-        run, stop, stepper = self.run, self.stop, self.stepper
+        run, stop = self.run, self.stop
         if not self.rows and self._observe():
             return _ended(Status.STOPPED)
         last_save = time.monotonic()
         while run.t < stop.max_iter:
             began = time.perf_counter()
             self.in_step = True
-            self.last = stepper.step()
-            run.t += 1
+            self._advance()
             self.in_step = False
             ended = self._reached() or (self._watch() if run.t % WATCH == 0 else None)
             if run.t % REFRESH == 0:
@@ -283,6 +294,18 @@ class _Driver:
                 last_save = time.monotonic()
         return _ended(Status.MAX_ITER)
 
+    def _advance(self) -> None:
+        """One iteration, or as many as nobody wants to look between."""
+        t = self.run.t
+        if self.stretch is not None and self.every >= WATCH and self.stretch.worth_it(self.seconds):
+            looks = (REFRESH - t % REFRESH, self.every - t % self.every, self.stop.max_iter - t)
+            progress = self.stretch(min(looks))
+            if progress is not None:
+                self.last = progress
+                return
+        self.last = self.stepper.step()
+        self.run.t += 1
+
     # Reasons to end ---------------------------------------------------------------------
 
     def _ended_before(self) -> tuple[Status, str] | None:
@@ -291,7 +314,8 @@ class _Driver:
             return self._reached() or self._slope_observed() or self._struck()
         slope, radius = self.run.memory["first_slope"], self.run.problem.atoms.radius
         if not isnan(slope) and slope <= 8 * self.eps * radius * self.stepper.x.gradient_scale():
-            return Status.CONVERGED, "the start is optimal over the span of the atoms"
+            hull = "cone" if isinstance(self.run.problem.atoms, Cone) else "span"
+            return Status.CONVERGED, f"the start is optimal over the {hull} of the atoms"
         return self._value_reached()
 
     def _reached(self) -> tuple[Status, str] | None:

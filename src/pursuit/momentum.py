@@ -78,7 +78,7 @@ class FixedNu:
     L: float | None = None
 
     def start(self, run: Run, advance: Advance, x: Point) -> Stepper:
-        return _FixedNu(self, run, advance, x)
+        return FixedNuStepper(self, run, advance, x)
 
     def safe_nu(self, run: Run, advance: Advance) -> float:
         """The ν′ or ν with which the theorem holds."""
@@ -91,14 +91,16 @@ class FixedNu:
         return geometry.safe_nu(atoms) / getattr(direction, "delta", 1.0) ** 2
 
 
-class _FixedNu(Stepper):
+class FixedNuStepper(Stepper):
+    """Algorithms 3 and 4 at work."""
+
     def __init__(self, rule: FixedNu, run: Run, advance: Advance, x: Point) -> None:
         self._rule, self._run, self._advance = rule, run, advance
         self.L = smoothness(run.problem, rule.L)
         self.nu = rule.safe_nu(run, advance) if rule.nu is None else positive("nu", rule.nu)
         self._improve = advance.start(run)
         self._probe = None if rule.probe is None else rule.probe.start(run, "probes")
-        self.x, self.v, self._y = x, x.copy(), x.share()  # x_0 = v_0
+        self.x, self.v, self.y = x, x.copy(), x.share()  # x_0 = v_0; room for y
         run.memory["beta"] = 0.0  # β_0 = 0
 
     def points(self) -> dict[str, Point]:
@@ -108,7 +110,7 @@ class _FixedNu(Stepper):
         beta = self._run.memory["beta"]
         alpha = (1 + sqrt(1 + 4 * beta * self.L * self.nu)) / (2 * self.L * self.nu)
         beta += alpha  # α²Lν = β + α;  β ← β + α
-        y = self.x.blend(self.v, alpha / beta, out=self._y)  # y_t = (1 − τ_t) x_t + τ_t v_t
+        y = self.x.blend(self.v, alpha / beta, out=self.y)  # y_t = (1 − τ_t) x_t + τ_t v_t
         if self._probe is None:
             progress = self._improve(y)  # x_{t+1} = y_t − γ z_t
             self.v.move(alpha * progress.correlation, progress.atom)  # v_{t+1}, along z_t
@@ -116,9 +118,15 @@ class _FixedNu(Stepper):
             z, c, _ = self._probe(y)  # z̃_t ~ p
             progress = self._improve(y)  # x_{t+1} = y_t − γ z_t,  z_t = LMO_A(∇f(y_t))
             self.v.move(alpha * c, z)  # v_{t+1} = v_t − α ⟨∇f(y_t), z̃_t⟩ z̃_t
-        self.x, self._y = y, self.x
+        self.x, self.y = y, self.x
         self._run.memory["beta"] = beta
         return progress
+
+    def take(self, steps: int, beta: float) -> None:
+        """Iterations were made elsewhere: x and the room for y have changed places each time."""
+        if steps % 2:
+            self.x, self.y = self.y, self.x
+        self._run.memory["beta"] = beta
 
     def suspect(self) -> str:
         safe = self._rule.safe_nu(self._run, self._advance)

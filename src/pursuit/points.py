@@ -110,7 +110,7 @@ class Point(ABC):
 
     @abstractmethod
     def steepest(self) -> tuple[Atom, float]:
-        """The oracle's atom for ∇f(x), and its slope."""
+        """The oracle's atom for ∇f(x), and its slope; over a `Cone`, of those that x may follow."""
 
     @abstractmethod
     def correlations(self) -> Array:
@@ -122,7 +122,7 @@ class Point(ABC):
 
     @abstractmethod
     def largest_slope(self) -> float:
-        """max \\|⟨∇f(x), z⟩\\|, observed without being counted as work."""
+        """max \\|⟨∇f(x), z⟩\\| over the atoms that x may follow; not counted as work."""
 
     def gradient_scale(self) -> float:
         """The length of the terms whose difference is ∇f(x): their rounding hides small slopes."""
@@ -240,6 +240,7 @@ class AmbientPoint(Point):
 
     _gradient: Array | None
     _correlations: Array | None
+    _seen: Array | None
 
     def __init__(self, f: Objective, atoms: AtomSet, x0: Array) -> None:
         self.f, self.atoms = f, atoms
@@ -307,7 +308,7 @@ class AmbientPoint(Point):
     def steepest(self) -> tuple[Atom, float]:
         self.counts.oracle_calls += 1
         if isinstance(self.atoms, FiniteAtoms):
-            c = self.correlations()
+            c = self.atoms.admissible(self.correlations(), self.coef)
             z = int(np.argmax(np.abs(c)))
             return z, float(c[z])
         self._look()
@@ -318,13 +319,22 @@ class AmbientPoint(Point):
         assert isinstance(self.atoms, FiniteAtoms)
         self._look()
         if self._correlations is None:
-            self._correlations = self.atoms.correlate(self.gradient())
+            self._correlations = self._observed()
         return self._correlations
 
+    def _observed(self) -> Array:
+        """The correlations, which a look may find where an observation has left them."""
+        assert isinstance(self.atoms, FiniteAtoms)
+        if self._seen is None:
+            here = self._gradient
+            here = self.f.gradient_at(self.x, self.image) if here is None else here
+            self._seen = self.atoms.correlate(here)
+        return self._seen
+
     def largest_slope(self) -> float:
-        if self._correlations is not None:
-            return float(np.abs(self._correlations).max())
-        return self.atoms.dual_norm(self.f.gradient_at(self.x, self.image))
+        if not isinstance(self.atoms, FiniteAtoms):
+            return self.atoms.dual_norm(self.f.gradient_at(self.x, self.image))
+        return float(np.abs(self.atoms.admissible(self._observed(), self.coef)).max())
 
     def curvature(self, z: Atom) -> float:
         vector = self.atoms.vector(z)
@@ -375,15 +385,14 @@ class AmbientPoint(Point):
 
     def _changed(self) -> None:
         self.looked = False
-        self._gradient = None
-        self._correlations = None
+        self._gradient = self._correlations = self._seen = None
 
 
 class Gram:
     """What the points of a run over a quadratic share: f at x0, and rows of G = Z H Zᵀ.
 
-    A row is computed when a step first needs it, one at a time and always in the same way, so
-    that a resumed run finds the same bits.
+    `known` says which rows there are. One is computed when a step first needs it, by itself and
+    always in the same way, so that a resumed run finds the same bits.
     """
 
     def __init__(self, f: QuadraticObjective, atoms: FiniteAtoms, x0: Array, counts: Counts):
@@ -392,18 +401,18 @@ class Gram:
         self.dtype = np.result_type(f.dtype, atoms.dtype, x0.dtype)
         self.value = f.value(x0)
         self.correlations = atoms.correlate(f.gradient(x0)).astype(self.dtype, copy=False)
-        self._rows: Array = np.empty((n, n), self.dtype)
-        self._known = [False] * n
+        self.rows: Array = np.empty((n, n), self.dtype)
+        self.known = np.zeros(n, np.bool_)
         self._unknown = n
 
     def row(self, j: int) -> Array:
         """⟨z_i, H z_j⟩ for every i."""
-        if not self._known[j]:
-            self._rows[j] = self.atoms.correlate(self.f.pull(self.f.atom_image(self.atoms, j)))
-            self._known[j] = True
+        if not self.known[j]:
+            self.rows[j] = self.atoms.correlate(self.f.pull(self.f.atom_image(self.atoms, j)))
+            self.known[j] = True
             self._unknown -= 1
             self.counts.setup += 1
-        row: Array = self._rows[j]
+        row: Array = self.rows[j]
         return row
 
     def apply(self, weights: Array) -> Array:
@@ -413,8 +422,8 @@ class Gram:
             self.row(j)
         # What is computed depends on the weights alone, not on the rows known so far.
         if len(places) == len(weights):
-            return self._rows @ weights
-        return weights[places] @ self._rows[places]
+            return self.rows @ weights
+        return weights[places] @ self.rows[places]
 
 
 class GramPoint(Point):
@@ -477,15 +486,16 @@ class GramPoint(Point):
     def steepest(self) -> tuple[Atom, float]:
         self.counts.oracle_calls += 1
         self._look()
-        z = int(np.abs(self.s).argmax())
-        return z, float(self.s[z])
+        c = self.atoms.admissible(self.s, self.coef)
+        z = int(np.abs(c).argmax())
+        return z, float(c[z])
 
     def correlations(self) -> Array:
         self._look()
         return self.s
 
     def largest_slope(self) -> float:
-        return float(np.abs(self.s).max())
+        return float(np.abs(self.atoms.admissible(self.s, self.coef)).max())
 
     def curvature(self, z: Atom) -> float:
         return float(self.gram.row(z)[z])

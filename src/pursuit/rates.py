@@ -24,6 +24,7 @@ import numpy as np
 
 from pursuit import geometry
 from pursuit.atoms.base import AtomSet
+from pursuit.atoms.cone import Cone
 from pursuit.errors import InputError
 from pursuit.geometry import Constant, Kind
 from pursuit.objectives.base import Objective
@@ -96,6 +97,10 @@ class Ground:
     sampling: object | None = None
     delta: float = 1.0
     given: Mapping[str, float] | None = None
+
+    def __post_init__(self) -> None:
+        if isinstance(self.atoms, Cone):
+            raise InputError("atoms: the theorems are about lin(A), and none covers a Cone")
 
     def __getitem__(self, name: str) -> Constant:
         if self.given is not None and name in self.given:

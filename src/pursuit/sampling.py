@@ -174,6 +174,10 @@ def _probabilities(atoms: AtomSet, p: object) -> Array:
 class Stream:
     """Draws one at a time from blocks; its position is plain data."""
 
+    _block: Sequence[Atom]
+    _position: int
+    _numbers: Array | None
+
     def __init__(self, sampling: Sampling, seed: np.random.SeedSequence) -> None:
         self._sampling = sampling
         self._rng = np.random.Generator(np.random.PCG64(seed))
@@ -186,7 +190,20 @@ class Stream:
         self._position += 1
         return z
 
+    def ahead(self, most: int) -> Array:
+        """The next draws of atoms of a finite set, at least one of them and up to `most`."""
+        if self._position == BLOCK:
+            self._refill()
+        if self._numbers is None:
+            self._numbers = np.asarray(self._block, np.int64)
+        return self._numbers[self._position : self._position + most]
+
+    def skip(self, draws: int) -> None:
+        """Pass over draws that `ahead` has shown."""
+        self._position += draws
+
     def _refill(self) -> None:
+        self._numbers = None
         self._before = self._rng.bit_generator.state
         self._block = self._sampling.draw(self._rng, BLOCK)
         self._position = 0

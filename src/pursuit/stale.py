@@ -70,31 +70,32 @@ class StaleCorrelations:
         assert isinstance(value, np.ndarray)
         return value
 
-    def search(self, gradient: Array, delta: float) -> Found:
-        """An atom with |⟨z, g⟩| ≥ δ max_j |⟨z_j, g⟩|.
+    def search(self, gradient: Array, delta: float, coef: Array) -> Found:
+        """An atom with |⟨z, g⟩| ≥ δ max_j |⟨z_j, g⟩|, of those that coefficients may follow.
 
         Atoms are looked at in decreasing order of their bounds until the best one found is at
         least δ times the next bound.
         """
         g = gradient.reshape(-1).astype(np.float64, copy=False)
         c, slot = self._kept("correlations"), self._kept("slot")
-        bounds, compared = self._bounds(g, gradient.dtype)
+        bounds, compared = self._bounds(g, gradient.dtype, coef)
         new = self._free_slot(bounds)
         order = np.argsort(-bounds, kind="stable")
-        best, peak, seen = -1, -1.0, 0
+        best, slope, peak, seen = -1, 0.0, -1.0, 0
         while seen < len(order) and (peak < 0 or peak < delta * bounds[order[seen]]):
             some = order[seen : seen + CHUNK]
             c[some] = self.atoms.correlate_some(gradient, some)
             slot[some] = new
             seen += len(some)
-            k = int(some[np.argmax(np.abs(c[some]))])
-            if abs(c[k]) > peak:
-                best, peak = k, abs(float(c[k]))
+            slopes = self.atoms.admissible(c[some], coef[some])
+            k = int(np.argmax(np.abs(slopes)))
+            if abs(slopes[k]) > peak:
+                best, slope, peak = int(some[k]), float(slopes[k]), abs(float(slopes[k]))
         self._kept("gradients")[new] = g
         rest = float(bounds[order[seen]]) if seen < len(order) else 0.0
-        return Found(best, float(c[best]), max(peak, rest), seen, compared)
+        return Found(best, slope, max(peak, rest), seen, compared)
 
-    def _bounds(self, g: Array, dtype: np.dtype[np.floating]) -> tuple[Array, int]:
+    def _bounds(self, g: Array, dtype: np.dtype[np.floating], coef: Array) -> tuple[Array, int]:
         """An upper bound on each |⟨z_j, g⟩|, and with how many earlier gradients g was compared."""
         c, slot = self._kept("correlations"), self._kept("slot")
         bounds = np.full(len(c), np.inf)
@@ -111,8 +112,9 @@ class StaleCorrelations:
         known = np.flatnonzero(slot >= 0)
         k = np.searchsorted(used, slot[known])
         across = np.sqrt(np.maximum(self.norms[known] ** 2 - c[known] ** 2 / norm2[k], 0))
-        along = np.abs(a[k] * c[known])
-        bounds[known] = along + e[k] * across + slack[k] * self.norms[known]
+        along, about = a[k] * c[known], e[k] * across + slack[k] * self.norms[known]
+        ends = (self.atoms.admissible(along + side, coef[known]) for side in (about, -about))
+        bounds[known] = np.maximum(*(np.abs(end) for end in ends))
         return bounds, len(used)
 
     def _free_slot(self, bounds: Array) -> int:

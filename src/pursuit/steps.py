@@ -13,6 +13,7 @@ from typing import Protocol
 import numpy as np
 
 from pursuit.atoms.base import Atom, FiniteAtoms
+from pursuit.atoms.cone import Cone
 from pursuit.errors import InputError
 from pursuit.line_search import Line, by_values
 from pursuit.objectives.base import QuadraticObjective
@@ -91,13 +92,18 @@ class ExactLineSearch:
         if isinstance(run.problem.f, QuadraticObjective):
             return _vertex
         reach = _Reach(run)
+        cone = isinstance(run.problem.atoms, Cone)
 
         def measure(x: Point, z: Atom, c: float) -> tuple[float, float]:
             h = x.curvature(z)
             if c == 0 or h == 0:
                 return 0.0, 0.0
             line = downhill(x, z, c, h)
-            tau = line.root(abs(c) / h if h < inf else abs(c) / reach.curvature(line, z))
+            room = float(x.coef[z]) if cone and c > 0 else inf
+            if room < inf and line(room) >= 0:  # f still falls where the coefficient is zero
+                tau = room
+            else:
+                tau = line.root(abs(c) / h if h < inf else abs(c) / reach.curvature(line, z))
             if tau == 0:  # the slope is rounding: no step makes it smaller
                 return 0.0, 0.0
             reach.remember(line.curvature(tau), z)

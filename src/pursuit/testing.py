@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 
 from pursuit.atoms.base import Atom, AtomSet, FiniteAtoms
+from pursuit.atoms.cone import Cone
 from pursuit.driver import solve
 from pursuit.errors import InputError
 from pursuit.methods import Method, as_method
@@ -38,6 +39,7 @@ def check_atoms(atoms: AtomSet, *, seed: int = 0, draws: int = 30) -> None:
     The oracle is compared with every atom of a finite set. Of an infinite one it is compared with
     drawn atoms and with its own answers to other questions, also in directions built from atoms,
     where the best correlation is known from below: an oracle that is a few per cent off is caught.
+    The oracle of a `Cone` is one-sided: it minimises ⟨d, z⟩, and dual_norm(d) is −⟨d, lmo(d)⟩ or 0.
 
     Parameters
     ----------
@@ -60,6 +62,7 @@ def check_atoms(atoms: AtomSet, *, seed: int = 0, draws: int = 30) -> None:
     _unit_version(atoms, handles, rng)
     if isinstance(atoms, FiniteAtoms):
         _finite_operations(atoms, rng)
+        _admissible_slopes(atoms, rng)
 
 
 def check_objective(f: Objective, *, seed: int = 0, points: int = 12, scale: float = 1.0) -> None:
@@ -138,6 +141,15 @@ def _tolerance(atoms: AtomSet) -> float:
     return 1e-8 if exact else 1e-4
 
 
+def _gain(atoms: AtomSet, c: Any) -> Any:
+    """What an oracle maximises where ⟨d, z⟩ = c."""
+    return -c if isinstance(atoms, Cone) else np.abs(c)
+
+
+def _gain_of(z: str, atoms: AtomSet) -> str:
+    return f"−⟨d, {z}⟩" if isinstance(atoms, Cone) else f"|⟨d, {z}⟩|"
+
+
 def _examples(atoms: AtomSet, rng: np.random.Generator, draws: int) -> list[Atom]:
     """Some atoms: drawn where the set can draw, else what its oracle answers."""
     try:
@@ -195,17 +207,18 @@ def _oracle_is_best(atoms: AtomSet, handles: list[Atom], directions: list[Array]
     else:
         rivals = np.array([np.ravel(atoms.vector(z)) for z in [*handles, *answers]])
     for d, z in zip(directions, answers, strict=True):
-        best, got = float(np.max(np.abs(rivals @ d.reshape(-1)))), abs(atoms.inner(d, z))
+        best = float(np.max(_gain(atoms, rivals @ d.reshape(-1))))
+        got = float(_gain(atoms, atoms.inner(d, z)))
         slack = _tolerance(atoms) * atoms.radius * float(np.linalg.norm(d))
         _hold(
             got >= best - slack,
             atoms,
-            f"lmo(d) must maximise |⟨d, z⟩| over A, got {got:.9g} where another atom has "
-            f"{best:.9g}, {100 * (best - got) / max(best, slack):.3g} % of which are missing",
+            f"lmo(d) must maximise {_gain_of('z', atoms)} over A, got {got:.9g} where another atom "
+            f"has {best:.9g}, {100 * (best - got) / max(best, slack):.3g} % of which are missing",
         )
         exact = float(np.vdot(d, atoms.vector(z)))
         _hold(
-            abs(abs(exact) - got) <= slack and abs(exact - atoms.inner(d, z)) <= slack,
+            abs(exact - atoms.inner(d, z)) <= slack,
             atoms,
             f"inner(d, z) must be ⟨d, vector(z)⟩ = {exact:.9g}, got {atoms.inner(d, z):.9g}",
         )
@@ -213,15 +226,20 @@ def _oracle_is_best(atoms: AtomSet, handles: list[Atom], directions: list[Array]
 
 def _dual_norm_is_a_norm(atoms: AtomSet, directions: list[Array]) -> None:
     for d, e in pairwise(directions):
-        norm, got = atoms.dual_norm(d), abs(atoms.inner(d, atoms.lmo(d)))
+        norm, got = atoms.dual_norm(d), max(0.0, float(_gain(atoms, atoms.inner(d, atoms.lmo(d)))))
         slack = _tolerance(atoms) * atoms.radius * float(np.linalg.norm(d) + np.linalg.norm(e))
         _hold(
             abs(norm - got) <= slack,
             atoms,
-            f"dual_norm(d) must be |⟨d, lmo(d)⟩| = {got:.9g}, got {norm:.9g}",
+            f"dual_norm(d) must be {_gain_of('lmo(d)', atoms)} = {got:.9g}, got {norm:.9g}",
         )
         _hold(
-            abs(atoms.dual_norm(-2 * d) - 2 * norm) <= 2 * slack,
+            abs(atoms.dual_norm(2 * d) - 2 * norm) <= 2 * slack,
+            atoms,
+            "dual_norm(2d) must be 2·dual_norm(d)",
+        )
+        _hold(
+            isinstance(atoms, Cone) or abs(atoms.dual_norm(-2 * d) - 2 * norm) <= 2 * slack,
             atoms,
             "dual_norm(−2d) must be 2·dual_norm(d): the set stands for A ∪ −A",
         )
@@ -341,12 +359,24 @@ def _finite_operations(atoms: FiniteAtoms, rng: np.random.Generator) -> None:
         atoms,
         "norms must be the norms of the rows",
     )
-    c = np.abs(atoms.correlate(d))
     _hold(
-        atoms.lmo(d) == int(np.argmax(c)),
+        atoms.lmo(d) == int(np.argmax(_gain(atoms, atoms.correlate(d)))),
         atoms,
-        "lmo(d) must be the row number of the largest |⟨d, z_j⟩|, of several the lowest",
+        f"lmo(d) must be the row number of the largest {_gain_of('z_j', atoms)}, of several the "
+        "lowest",
     )
+
+
+def _admissible_slopes(atoms: FiniteAtoms, rng: np.random.Generator) -> None:
+    c, coef = rng.standard_normal(len(atoms)), rng.choice([0.0, 1.0], len(atoms))
+    before = c.copy()
+    stuck = (c > 0) & (coef == 0) & isinstance(atoms, Cone)
+    _hold(
+        np.array_equal(atoms.admissible(c, coef), np.where(stuck, 0, c)),
+        atoms,
+        "admissible(c, coef) must be c, over a Cone zero where c_j > 0 and coef_j = 0",
+    )
+    _hold(np.array_equal(before, c), atoms, "admissible(c, coef) must not change c")
 
 
 # Objectives ---------------------------------------------------------------------------------

@@ -5,6 +5,7 @@ from scipy.sparse import csc_array, csr_array
 from scipy.sparse.linalg import aslinearoperator
 
 from pursuit import (
+    Cone,
     Coordinates,
     Dictionary,
     Function,
@@ -48,6 +49,10 @@ ATOMS = {
     "dictionary in float32": Dictionary(ROWS.astype(np.float32)),
     "dictionary without full rank": Dictionary(ROWS[:3]),
     "coordinates": Coordinates(5),
+    "cone": Cone(ROWS * 10.0 ** np.arange(-4, 5)[:, None]),
+    "cone in float32": Cone(ROWS.astype(np.float32)),
+    "cone of coordinates": Cone(Coordinates(5)),
+    "cone of a transformed dictionary": Cone(Transformed(Dictionary(ROWS), M)),
     "sphere": Sphere(4),
     "sphere of images": Sphere(2, 3),
     "groups": Groups([[0, 2], [1], [3, 4, 6]], size=8),

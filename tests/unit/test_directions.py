@@ -67,7 +67,7 @@ def test_the_quality_is_never_below_delta_in_ten_thousand_calls(delta, scaled):
     atoms = Dictionary(rows)
     stale = StaleCorrelations(atoms, {}, "picks")
     for g in walk(2, 12, calls):
-        z, c, slope, *_ = stale.search(g, delta)
+        z, c, slope, *_ = stale.search(g, delta, np.zeros(50))
         exact = rows @ g
         best = np.abs(exact).max()
         assert abs(c - exact[z]) <= 1e-12 * best
@@ -155,7 +155,7 @@ def test_float32_gradients_are_bounded_with_their_own_rounding():
     stale = StaleCorrelations(atoms, {}, "picks")
     for g in walk(3, 30, 300):
         single = g.astype(np.float32)
-        c = stale.search(single, 0.7).correlation
+        c = stale.search(single, 0.7, np.zeros(80)).correlation
         assert abs(c) >= 0.7 * np.abs(rows.astype(float) @ single.astype(float)).max() * (1 - 1e-5)
 
 

@@ -132,6 +132,13 @@ class FiniteAtoms(AtomSet):
         c: Array = self.matrix[places] @ d.reshape(-1)
         return c
 
+    def admissible(self, c: Array, coef: Array) -> Array:
+        """The slopes c along which x = Σ coef_j z_j may move, zero for the others.
+
+        Over lin(A) all of them; a `Cone` keeps coefficients from falling below zero.
+        """
+        return c
+
     def lmo(self, d: Array) -> int:
         return int(np.argmax(np.abs(self.correlate(d))))
 

@@ -2,17 +2,30 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Any
+
 import numpy as np
 
 from pursuit.atoms.base import Atom, FiniteAtoms, Unit
 from pursuit.atoms.dictionary import Dictionary
+from pursuit.errors import InputError
 from pursuit.validation import Array
 
 
 class Cone(FiniteAtoms):
     """cone(A) = {Σ a_j z_j, a_j ≥ 0} of a finite set: coefficients never fall below zero.
 
-    Unlike other sets it does not stand for A ∪ −A: its oracle is one-sided.
+    Unlike other sets it does not stand for A ∪ −A: its oracle is one-sided. `solve` over it
+    minimises f over the cone. From x = Σ a_j z_j an atom may be followed where ⟨∇f(x), z_j⟩ < 0,
+    so that a_j grows, or where a_j > 0, so that it may shrink; a step ends where a_j is zero. The
+    slope of a result is the largest \\|⟨∇f(x), z_j⟩\\| of those, zero exactly at the optimum over
+    the cone. Matching pursuit is then the one with away steps, and orthogonal pursuit the fully
+    corrective one, of Locatello, Tschannen, Rätsch and Jaggi (2017): for a quadratic,
+    non-negative least squares one atom at a time.
+
+    Radius, rank and the constants of `pursuit.geometry` are those of A, about lin(A): no theorem
+    of the paper covers a cone.
 
     Parameters
     ----------
@@ -28,6 +41,8 @@ class Cone(FiniteAtoms):
     """
 
     def __init__(self, atoms: object) -> None:
+        if isinstance(atoms, Cone):
+            raise InputError("atoms: expected a set or an array of atoms, got a Cone already")
         self.atoms = atoms if isinstance(atoms, FiniteAtoms) else Dictionary(atoms)
         self.shape, self.dtype = self.atoms.shape, self.atoms.dtype
 
@@ -36,6 +51,26 @@ class Cone(FiniteAtoms):
 
     def __repr__(self) -> str:
         return f"Cone of the {self.atoms!r}"
+
+    # One-sided --------------------------------------------------------------------------
+
+    def lmo(self, d: Array) -> int:
+        """The atom that minimises ⟨d, z⟩: the way down, where d is a gradient."""
+        return int(np.argmin(self.correlate(d)))
+
+    def dual_norm(self, d: Array) -> float:
+        """max over A of −⟨d, z⟩, at least zero."""
+        return max(0.0, -float(self.correlate(d).min()))
+
+    def admissible(self, c: Array, coef: Array) -> Array:
+        """The slopes of atoms that may grow (c_j < 0) or shrink (coef_j > 0), else zero."""
+        return np.where((c >= 0) & (coef <= 0), 0, c)
+
+    def unit(self) -> Unit:
+        unit, scale = self.atoms.unit()
+        return Unit(self if unit is self.atoms else Cone(unit), scale)
+
+    # As in A ----------------------------------------------------------------------------
 
     @property
     def matrix(self) -> Array:
@@ -46,26 +81,39 @@ class Cone(FiniteAtoms):
         return self.atoms.norms
 
     @property
+    def radius(self) -> float:
+        return self.atoms.radius
+
+    @property
     def rank(self) -> int:
         return self.atoms.rank
+
+    def spans(self, x: Array) -> bool:
+        return self.atoms.spans(x)
+
+    def draw(self, rng: np.random.Generator, size: int) -> Sequence[Atom]:
+        return self.atoms.draw(rng, size)
 
     def vector(self, z: Atom) -> Array:
         return self.atoms.vector(z)
 
+    def inner(self, d: Array, z: Atom) -> float:
+        return self.atoms.inner(d, z)
+
+    def norm2(self, z: Atom) -> float:
+        return self.atoms.norm2(z)
+
+    def image(self, A: Any, z: Atom) -> Array:
+        return self.atoms.image(A, z)
+
+    def shift(self, x: Array, gamma: float, z: Atom) -> None:
+        self.atoms.shift(x, gamma, z)
+
     def correlate(self, d: Array) -> Array:
         return self.atoms.correlate(d)
 
+    def correlate_some(self, d: Array, places: Array) -> Array:
+        return self.atoms.correlate_some(d, places)
+
     def combine(self, weights: Array) -> Array:
         return self.atoms.combine(weights)
-
-    def lmo(self, d: Array) -> int:
-        """The atom that minimises ⟨d, z⟩: the way down, where d is a gradient."""
-        return int(np.argmin(self.correlate(d)))
-
-    def dual_norm(self, d: Array) -> float:
-        """max over A of −⟨d, z⟩, at least zero."""
-        return max(0.0, -float(self.correlate(d).min()))
-
-    def unit(self) -> Unit:
-        unit, scale = self.atoms.unit()
-        return Unit(self if unit is self.atoms else Cone(unit), scale)

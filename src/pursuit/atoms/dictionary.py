@@ -114,7 +114,8 @@ def row_norms(matrix: Array) -> Array:
     """‖row‖ without overflow or underflow, in the matrix's precision."""
     squares = np.einsum("ij,ij->i", matrix, matrix, dtype=np.float64)
     if squares.min() > _COMFORT[0] and squares.max() < _COMFORT[1]:
-        return np.sqrt(squares).astype(matrix.dtype)
+        lengths: Array = np.sqrt(squares).astype(matrix.dtype)
+        return lengths
     peak = np.abs(matrix).max(axis=1)
     safe = np.where(peak == 0, 1, peak)[:, None]
     scaled = (matrix / safe).astype(np.float64, copy=False)

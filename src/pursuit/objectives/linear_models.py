@@ -96,9 +96,11 @@ class LinearModel(ThroughImage):
 
     def column(self, atoms: AtomSet, z: Atom) -> tuple[Rows, Array]:
         """The samples that Xz touches, and its entries there."""
+        from pursuit.atoms.cone import Cone
         from pursuit.atoms.coordinates import Coordinates
 
-        if isinstance(atoms, Coordinates) and hasattr(self.X, "indptr"):
+        single = isinstance(atoms.atoms if isinstance(atoms, Cone) else atoms, Coordinates)
+        if single and hasattr(self.X, "indptr"):
             part = slice(self.X.indptr[z], self.X.indptr[z + 1])
             return self.X.indices[part], self.X.data[part]
         return EVERY, self.atom_image(atoms, z)

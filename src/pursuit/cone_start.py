@@ -1,0 +1,54 @@
+"""What `solve` asks of a run over a cone before it begins."""
+
+from __future__ import annotations
+
+from pursuit.advances import Greedy
+from pursuit.atoms.base import AtomSet
+from pursuit.atoms.cone import Cone
+from pursuit.blended import Blended
+from pursuit.corrective import Corrective
+from pursuit.errors import InputError
+from pursuit.methods import Method
+from pursuit.momentum import Plain
+from pursuit.points import Point
+from pursuit.validation import Array
+
+WORKING = "matching-pursuit, affine-invariant, random-pursuit, orthogonal"
+"""The methods that keep coefficients from falling below zero."""
+
+
+def check_cone(atoms: AtomSet, rules: Method, x0: object | None) -> None:
+    """Refuse what cannot run over a cone; other sets pass."""
+    if not isinstance(atoms, Cone):
+        return
+    reason = _why_not(rules)
+    if reason:
+        raise InputError(f"method: {rules.name} {reason}; over a Cone expected one of {WORKING}")
+    if x0 is not None:
+        raise InputError(
+            "x0: a point does not tell its coefficients, which a Cone keeps at or above zero; "
+            "expected coef0"
+        )
+
+
+def _why_not(rules: Method) -> str:
+    """What a method does that may leave the cone; empty where it does not."""
+    if not isinstance(rules.momentum, Plain):
+        return "moves a second sequence, which leaves the cone"
+    if rules.gradient_free:
+        return "does not see which way an atom leads down"
+    if isinstance(rules.advance, Blended):
+        return "steps along all atoms in use at once, whatever the signs of their coefficients"
+    if not isinstance(rules.advance, (Greedy, Corrective)):
+        return f"has an advance, {type(rules.advance).__name__}, that knows nothing of cones"
+    return ""
+
+
+def begin_at(x: Point, weights: Array) -> None:
+    """Give a point at zero its first coefficients."""
+    if weights.min() < 0:
+        raise InputError(
+            f"coef0: expected coefficients of at least 0 over a Cone, got {weights.min():g}"
+        )
+    x.coef[...] = weights
+    x.refresh()
