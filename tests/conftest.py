@@ -1,13 +1,33 @@
 """Settings that every test shares."""
 
 import os
+import sys
 
 # Tests run in one process a core; BLAS threads of their own would only fight each other.
 # It is read when NumPy is loaded, which happens after this file.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
+import pytest
 from hypothesis import settings
+
+from pursuit import cli
 
 # The same examples on every machine and in every run; how long one takes is no verdict.
 settings.register_profile("pursuit", derandomize=True, deadline=None, max_examples=25)
 settings.load_profile("pursuit")
+
+
+@pytest.fixture
+def pursuit(monkeypatch, capsys):
+    """Run the program; its exit code, standard output and standard error."""
+
+    def run(*arguments):
+        monkeypatch.setattr(sys, "argv", ["pursuit", *map(str, arguments)])
+        try:
+            cli.main()
+            code = 0
+        except SystemExit as stop:
+            code = stop.code
+        return code or 0, *capsys.readouterr()
+
+    return run

@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 import scipy.io
 
-from pursuit import cli
 
 RNG = np.random.default_rng(0)
 SHARES = RNG.dirichlet(np.full(3, 0.5), (12, 10))
@@ -21,22 +20,6 @@ class Bomb:
 
     def __reduce__(self):
         return pytest.fail, ("a pickle was loaded",)
-
-
-@pytest.fixture
-def pursuit(monkeypatch, capsys):
-    """Run the program; its exit code, standard output and standard error."""
-
-    def run(*arguments):
-        monkeypatch.setattr(sys, "argv", ["pursuit", *map(str, arguments)])
-        try:
-            cli.main()
-            code = 0
-        except SystemExit as stop:
-            code = stop.code
-        return code or 0, *capsys.readouterr()
-
-    return run
 
 
 @pytest.fixture

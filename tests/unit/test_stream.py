@@ -1,6 +1,5 @@
 """encode() out of core: whatever the source and wherever codes go, they are those of memory."""
 
-import sys
 from dataclasses import replace
 
 import numpy as np
@@ -8,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pursuit import Codes, InputError, cli, encode
+from pursuit import Codes, InputError, encode
 from pursuit.encoding import forms, sources
 from pursuit.encoding.plan import Form, planned
 
@@ -153,22 +152,6 @@ def test_sources_that_cannot_be_encoded_are_refused_in_a_sentence(signals, sente
 
 
 # The command line --------------------------------------------------------------------------
-
-
-@pytest.fixture
-def pursuit(monkeypatch, capsys):
-    """Run the program; its exit code, standard output and standard error."""
-
-    def run(*arguments):
-        monkeypatch.setattr(sys, "argv", ["pursuit", *map(str, arguments)])
-        try:
-            cli.main()
-            code = 0
-        except SystemExit as stop:
-            code = stop.code
-        return code or 0, *capsys.readouterr()
-
-    return run
 
 
 @pytest.mark.parametrize("columns", [False, True])

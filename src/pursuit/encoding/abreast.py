@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from pursuit.encoding.abreast_kernel import Emitted, abreast, few_of, tile_for
+from pursuit.encoding.abreast_kernel import abreast, few_of, tile_for
 from pursuit.encoding.codes import Piece
 from pursuit.encoding.job import Job
 from pursuit.encoding.kernels import NOTHING
@@ -38,7 +38,7 @@ class Abreast:
         job = self.job
         signals = job.load(number)
         b, n = len(signals.x), len(job.atoms.rows)
-        out = Emitted(
+        out = Piece(
             np.empty(b, np.int32),
             np.empty(b * n + 1, np.int32),
             np.empty(b * n + 1, job.dtype),
@@ -49,4 +49,4 @@ class Abreast:
         used, bad = abreast(self.few, job.rules, signals, self.tile, out)
         if bad != NOTHING:
             job.refuse(number, bad)
-        return Piece(*out)._replace(indices=out.indices[:used], values=out.values[:used])
+        return out._replace(indices=out.indices[:used], values=out.values[:used])

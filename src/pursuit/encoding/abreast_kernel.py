@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from pursuit.encoding.codes import Piece
 from pursuit.encoding.kernels import CONVERGED, MAX_ITER, NOTHING, Rules, compiled, inlined
 from pursuit.encoding.lanes import (
     MIDDLING,
@@ -83,17 +84,6 @@ def tile_for(few: Few) -> Tile:
     return Tile(*(aligned((size,), kind) for size, kind in (*kinds, *ends)))
 
 
-class Emitted(NamedTuple):
-    """The codes of a block one after another, and for each signal what `Piece` holds."""
-
-    sizes: Array
-    indices: Array
-    values: Array
-    residual_norms: Array
-    iterations: Array
-    statuses: Array
-
-
 def cut(rows: Array) -> Array:
     """Rows as whole vectors, a multiple of `GROUP` of them.
 
@@ -111,7 +101,7 @@ def cut(rows: Array) -> Array:
 
 
 @compiled
-def abreast(few: Few, rules: Rules, signals: Signals, tile: Tile, out: Emitted) -> tuple[int, int]:
+def abreast(few: Few, rules: Rules, signals: Signals, tile: Tile, out: Piece) -> tuple[int, int]:
     """`methods.matching_pursuit` on ½‖x − signal‖² for every signal of a block.
 
     Returns the number of coefficients, and the first signal whose coefficients leave the range
@@ -211,7 +201,7 @@ def _emit(
     start: int,
     count: int,
     at: int,
-    out: Emitted,
+    out: Piece,
 ) -> Any:
     """The codes of a tile after `at` others; how many there are then, and a signal out of range."""
     n, lanes, bad = few.rows.shape[0], tile.zero.size, NOTHING
