@@ -46,17 +46,18 @@ class Patience:
         if t == len(fallen):
             fallen = memory["fallen"] = np.concatenate([fallen, np.zeros(t)])
         fallen[t] = fallen[t - 1] + decrease
-        memory["lost"] = self._time_constant(fallen, t) > self._limit
+        memory["lost"] = time_constant(fallen, t) > self._limit
         if memory["lost"]:
             memory["fallen"] = np.zeros(0)  # it is looked at no more
 
-    @staticmethod
-    def _time_constant(fallen: Array, t: int) -> float:
-        window = max(WINDOW, t // 4)
-        if t < 2 * window:
-            return 0.0
-        last = fallen[t] - fallen[t - window]
-        before = fallen[t - window] - fallen[t - 2 * window]
-        if last >= before:
-            return inf
-        return window / log(before / last) if last > 0 else 0.0
+
+def time_constant(fallen: Array, t: int) -> float:
+    """W/ln(D0/D1) after t steps; `fallen` are the decreases so far, summed."""
+    window = max(WINDOW, t // 4)
+    if t < 2 * window:
+        return 0.0
+    last = fallen[t] - fallen[t - window]
+    before = fallen[t - window] - fallen[t - 2 * window]
+    if last >= before:
+        return inf
+    return window / log(before / last) if last > 0 else 0.0

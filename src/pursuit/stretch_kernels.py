@@ -11,8 +11,8 @@ from math import sqrt
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
+from pursuit.compiling import strict
 from pursuit.validation import Array
 
 STRIP = 64
@@ -78,7 +78,7 @@ class Point(NamedTuple):
     bits: Array
 
 
-@njit(cache=True, nogil=True)
+@strict
 def plain(
     rules: Rules, ends: Ends, x: Point, picks: Array, span: tuple[int, int], notes: Array
 ) -> tuple[int, int]:
@@ -88,7 +88,7 @@ def plain(
     """
     steepest = picks.size == 0
     for t in range(span[1] - span[0]):
-        z = _largest(x.bits) if steepest else picks[t]  # z_t = LMO_A(∇f(x_t)), or z_t ~ p
+        z = largest(x.bits) if steepest else picks[t]  # z_t = LMO_A(∇f(x_t)), or z_t ~ p
         if not rules.known[z]:
             return t, z
         c = np.float64(x.s[z])
@@ -99,7 +99,7 @@ def plain(
     return span[1] - span[0], NOTHING
 
 
-@njit(cache=True, nogil=True)
+@strict
 def accelerated(
     rules: Rules,
     ends: Ends,
@@ -118,7 +118,7 @@ def accelerated(
         alpha = (1 + sqrt(1 + 4 * beta * rules.L * rules.nu)) / (2 * rules.L * rules.nu)
         beta += alpha  # α²Lν = β + α;  β ← β + α
         _blend(alpha / beta, x, v, y)  # y_t = (1 − τ_t) x_t + τ_t v_t
-        z = _largest(y.bits) if steepest else picks[t]  # z_t = LMO_A(∇f(y_t)), or z_t ~ p
+        z = largest(y.bits) if steepest else picks[t]  # z_t = LMO_A(∇f(y_t)), or z_t ~ p
         u = probes[t] if own_probe else z  # z̃_t ~ p
         if not rules.known[z]:
             return t, z
@@ -135,8 +135,8 @@ def accelerated(
     return span[1] - span[0], NOTHING
 
 
-@njit(cache=True, nogil=True)
-def _largest(bits: Array) -> int:
+@strict
+def largest(bits: Array) -> int:
     """The first entry of the largest absolute value, from the bits of the row.
 
     Without the sign they are ordered as the numbers are. A maximum of integers that carries no
@@ -156,7 +156,7 @@ def _largest(bits: Array) -> int:
     return place
 
 
-@njit(cache=True, nogil=True)
+@strict
 def _move(gram: Array, gamma: float, z: int, x: Point) -> None:
     """x ← x − γz: one coefficient, one row of the Gram matrix."""
     step = x.s.dtype.type(gamma)
@@ -165,7 +165,7 @@ def _move(gram: Array, gamma: float, z: int, x: Point) -> None:
         x.s[j] -= step * gram[z, j]
 
 
-@njit(cache=True, nogil=True)
+@strict
 def _blend(tau: float, x: Point, v: Point, y: Point) -> None:
     """y = (1 − τ)x + τv."""
     share = x.s.dtype.type(tau)
@@ -174,14 +174,14 @@ def _blend(tau: float, x: Point, v: Point, y: Point) -> None:
         y.s[j] = (v.s[j] - x.s[j]) * share + x.s[j]
 
 
-@njit(cache=True, nogil=True)
+@strict
 def _note(rules: Rules, z: int, c: float, notes: Array) -> None:
     notes[ATOM], notes[GAMMA], notes[CORRELATION] = z, c / rules.bounds[z], c
     for share in rules.work:
         notes[PRODUCTS] += share
 
 
-@njit(cache=True, nogil=True)
+@strict
 def _may_end(ends: Ends, x: Point, t: int, notes: Array, steepest: bool) -> bool:
     """Whether a test of the run might be met after iteration t; the run itself decides."""
     if steepest and (not abs(notes[CORRELATION]) > ends.slope or notes[GAMMA] == 0):
@@ -206,7 +206,7 @@ def _may_end(ends: Ends, x: Point, t: int, notes: Array, steepest: bool) -> bool
     return False
 
 
-@njit(cache=True, nogil=True)
+@strict
 def _value(first: Array, x: Point) -> tuple[float, float]:
     """f(x) − f(x_0) = ½ a·(s_0 + s), and how much of it may be the rounding of a sum."""
     twice = size = 0.0

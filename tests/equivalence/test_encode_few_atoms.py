@@ -18,8 +18,8 @@ def problem(n, d, m, dtype, rng):
 def blocks_abreast(monkeypatch):
     """How many blocks were encoded abreast."""
     seen = []
-    call = Abreast.__call__
-    monkeypatch.setattr(Abreast, "__call__", lambda self, k: seen.append(k) or call(self, k))
+    fill = Abreast.fill
+    monkeypatch.setattr(Abreast, "fill", lambda self, k, out: seen.append(k) or fill(self, k, out))
     return seen
 
 
@@ -68,3 +68,17 @@ def test_signals_within_the_atoms_are_fitted_to_rounding(scale, blocks_abreast):
     assert blocks_abreast
     assert {status.name for status in codes.counts()} == {"CONVERGED"}
     assert (codes.residual_norms <= 1e-6 * np.linalg.norm(signals.astype(float), axis=1)).all()
+
+
+def test_blocks_and_the_whole_have_the_same_bits(tmp_path, blocks_abreast):
+    rng = np.random.default_rng(2)
+    signals, atoms = problem(5, 20, 9000, np.float32, rng)
+    # Codes with gaps between them, a signal of zeros, and one that has to be scaled first.
+    signals[::7] = atoms[0]
+    signals[4000], signals[8000] = 0, signals[8000] * 1e-18
+    whole = encode(signals, atoms, "matching-pursuit", max_iter=STEPS)
+    streamed = encode(signals, atoms, "matching-pursuit", max_iter=STEPS, out=tmp_path / "codes")
+    assert len(set(blocks_abreast)) > 2
+    assert 1 in whole.sizes
+    for name in ("indptr", "indices", "values", "residual_norms", "iterations", "statuses"):
+        np.testing.assert_array_equal(getattr(whole, name), getattr(streamed, name))

@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 import scipy.io
 
-
 RNG = np.random.default_rng(0)
 SHARES = RNG.dirichlet(np.full(3, 0.5), (12, 10))
 CUBE = 1000 * SHARES @ RNG.uniform(0, 1, (3, 7)) + RNG.uniform(0, 5, (12, 10, 7))

@@ -11,7 +11,6 @@ from scipy.optimize import minimize, nnls
 
 from pursuit.data import find
 from pursuit.encoding.nonnegative import BLOCK, nonnegative_fits, simplex_fits
-from pursuit.encoding.nonnegative_kernels import nonnegative_on, room_for
 from pursuit.errors import InputError
 
 
@@ -109,20 +108,6 @@ def test_units_of_signals_and_atoms_only_scale_the_coefficients(factor):
     mixed = nonnegative_fits(signals, one).coefficients
     mixed[:, 2] *= factor
     np.testing.assert_allclose(mixed, expected.coefficients, atol=1e-12)
-
-
-def test_the_inner_solver_works_on_some_atoms_and_from_any_start():
-    signals, atoms = problem(2, 50, 8, 12)
-    atoms /= np.linalg.norm(atoms, axis=1, keepdims=True)
-    gram, active = atoms @ atoms.T, np.array([6, 1, 4, 3])
-    rng = np.random.default_rng(0)
-    for y in signals:
-        expected = nnls(atoms[active].T, y)[0]
-        for start in (np.zeros(4), rng.uniform(-1, 1, 4)):
-            value = start.copy()
-            norm = float(np.linalg.norm(y))
-            assert nonnegative_on(gram, atoms @ y, active, 4, norm, value, room_for(4))
-            np.testing.assert_allclose(value, expected, atol=1e-12)
 
 
 # Sum fixed at one

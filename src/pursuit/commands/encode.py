@@ -12,6 +12,16 @@ from pursuit.errors import InputError
 if TYPE_CHECKING:
     from pursuit.validation import Array
 
+METHODS = (
+    "matching-pursuit",
+    "orthogonal",
+    "random-pursuit",
+    "accelerated-random",
+    "accelerated-matching-pursuit",
+    "accelerated",
+)
+"""Those of `pursuit.encoding`, which takes longer to import than to print a page of help."""
+
 
 def encode(
     signals: Annotated[Path, typer.Argument(help="The signals: .npy, .npz, .mat or .csv.")],
@@ -25,8 +35,15 @@ def encode(
         int | None, typer.Option(help="The most atoms of a code.", metavar="NUMBER")
     ] = None,
     method: Annotated[
-        str, typer.Option(help="orthogonal or matching-pursuit.", metavar="NAME")
+        str, typer.Option(help=f"One of {', '.join(METHODS)}.", metavar="NAME")
     ] = "orthogonal",
+    nonnegative: Annotated[
+        bool,
+        typer.Option(
+            "--nonnegative",
+            help="Coefficients of at least zero; with orthogonal or matching-pursuit.",
+        ),
+    ] = False,
     max_iter: Annotated[
         int | None, typer.Option(help="The most steps for a signal.", metavar="NUMBER")
     ] = None,
@@ -36,6 +53,13 @@ def encode(
             help="Stop at this residual norm, relative to the signal's.", metavar="NUMBER"
         ),
     ] = None,
+    atol: Annotated[
+        float | None,
+        typer.Option(help="Stop at this residual norm, in the signal's unit.", metavar="NUMBER"),
+    ] = None,
+    seed: Annotated[
+        int, typer.Option(help="Of the methods with random directions.", metavar="NUMBER")
+    ] = 0,
     resume: Annotated[
         bool, typer.Option("--resume", help="Continue a run that was stopped.")
     ] = False,
@@ -61,16 +85,20 @@ def encode(
 
     pursuit encode signals.npy --dictionary atoms.npy -o codes --nonzero 10
     """
+    from pursuit.atoms.cone import Cone
     from pursuit.encoding import encode as encode_signals
     from pursuit.tables import read_matrix
 
+    atoms = read_matrix(dictionary, dictionary_variable, columns)
     codes = encode_signals(
         _read(signals, variable, columns),
-        read_matrix(dictionary, dictionary_variable, columns),
+        Cone(atoms) if nonnegative else atoms,
         method,
         n_nonzero=nonzero,
         max_iter=max_iter,
         rtol=rtol,
+        atol=atol,
+        seed=seed,
         threads=threads,
         out=out,
         resume=resume,

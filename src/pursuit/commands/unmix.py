@@ -42,7 +42,9 @@ def unmix(
     ] = "non-negative",
     nonzero: Annotated[
         int | None,
-        typer.Option(help="With sparse: the most endmembers in a pixel.", metavar="NUMBER"),
+        typer.Option(
+            help="With sparse: the most endmembers in a pixel, none negative.", metavar="NUMBER"
+        ),
     ] = None,
     picker: Annotated[
         str, typer.Option(help="How endmembers are picked.", metavar="|".join(PICKERS))

@@ -8,13 +8,13 @@ from typing import cast
 from pursuit.atoms.base import FiniteAtoms
 from pursuit.atoms.cone import Cone
 from pursuit.encoding.codes import Codes
-from pursuit.encoding.limits import limits
-from pursuit.encoding.plan import Task, choose
+from pursuit.encoding.limits import STEPWISE, limits
+from pursuit.encoding.plan import Form, Plan, Task, choose
 from pursuit.errors import InputError
 from pursuit.progress import bar
 from pursuit.validation import Array, count, non_negative, one_of
 
-METHODS = ("matching-pursuit", "orthogonal")
+METHODS = ("matching-pursuit", "orthogonal", *STEPWISE)
 
 __all__ = ["Codes", "encode"]
 
@@ -47,20 +47,27 @@ def encode(
         float32 if the atoms are float32 too; any memory order. A `numpy.memmap` or the path of a
         ``.npy`` file is read a block at a time; so is an iterator that gives arrays of rows.
     atoms
-        A `Dictionary`, or an array with an atom in each row. Any scale but zero.
+        A `Dictionary`, or an array with an atom in each row. Any scale but zero. With a `Cone`
+        of them coefficients are at least zero, by ``"orthogonal"`` or ``"matching-pursuit"``: an
+        atom whose coefficient comes to zero leaves the code, and may come back.
     method
         ``"orthogonal"``: orthogonal matching pursuit; coefficients are those of the least-squares
         fit over the chosen atoms. ``"matching-pursuit"``: one exact step along the best atom at
-        a time; an atom may be chosen again.
+        a time; an atom may be chosen again. ``"random-pursuit"``: the same along atoms drawn
+        uniformly. ``"accelerated-random"`` and ``"accelerated-matching-pursuit"``: Algorithms 3
+        and 4 with a ν that is computed to be safe. ``"accelerated"``: acceleration without
+        parameters; it computes in float64 whatever the signals are. All atoms may enter the
+        codes of the accelerated ones.
     n_nonzero
-        The most distinct atoms of a code. Where no stopping rule is given at all: a tenth of d,
-        at least 1.
+        The most distinct atoms of a code; refused for the accelerated methods. Where no stopping
+        rule is given at all, orthogonal and matching pursuit take a tenth of d, at least 1.
     max_iter
-        The most steps for a signal. Matching pursuit takes 1,000 where it is not given.
+        The most steps for a signal; 1,000 where it is not given, but for orthogonal pursuit.
     rtol, atol
         Stop when the residual norm is at most `rtol` times the signal's norm, or at most `atol`.
     seed
-        Of the methods with random directions. Each block of signals has draws of its own.
+        Of the methods with random directions. Each block of signals has draws of its own, and
+        each signal of a block.
     threads
         Python threads; else ``$PURSUIT_THREADS``, else every core. It changes no bit of the
         result. While threads work, BLAS is limited to one thread in the whole process.
@@ -84,7 +91,9 @@ def encode(
         Sparse codes, residual norms, iterations and a status for each signal. A signal is
         CONVERGED when its residual test is met or no atom has a slope above rounding, MAX_ATOMS
         or MAX_ITER when those ran out, STALLED when only atoms that depend on the chosen ones
-        are left.
+        are left or nothing more can be gained in this precision. Methods with random directions
+        look at all slopes once in n steps (in 64 for fewer atoms). A run whose coefficients left
+        the range of numbers or the neighbourhood of its signal is DIVERGED, its code empty.
 
     Examples
     --------
@@ -98,6 +107,11 @@ def encode(
     'CONVERGED'
     """
     one_of("method", method, METHODS)
+    nonnegative = isinstance(atoms, Cone)
+    if nonnegative and method in STEPWISE:
+        raise InputError(
+            f"method: expected matching-pursuit or orthogonal over a Cone, got {method!r}"
+        )
     if resume and out is None:
         raise InputError("resume: expected the folder to continue in as out, got none")
     # The compiled part is loaded here: importing this module costs nothing.
@@ -115,19 +129,26 @@ def encode(
     rows = cast(Array, source)  # blocks of an iterator are asked for by slices, as an array is
     dtype = common_type(rows, matrix)
     orthogonal = method == "orthogonal"
-    ends = limits(matrix.shape, orthogonal, n_nonzero, max_iter, goal.given)
+    ends = limits(matrix.shape, method, n_nonzero, max_iter, goal.given)
     size = (sources.expected(source), *matrix.shape, ends.expected_steps, ends.width)
-    plan = choose(Task(*size, dtype.itemsize, orthogonal))
+    if method in STEPWISE:
+        from pursuit.encoding import batch  # its kernels are compiled for those who ask for it
+
+        plan: Plan = batch.plan(method, matrix.shape, ends, dtype)
+    elif nonnegative:  # the Gram matrix is of float64 there, and not made row by row
+        plan = choose(Task(*size, 8, orthogonal), (Form.GRAM, Form.PRODUCTS))
+    else:
+        plan = choose(Task(*size, dtype.itemsize, orthogonal))
     prepared, scale = prepare_atoms(matrix, dtype, bool(unit_atoms), workers)
-    twins, rules = equal_to_earlier(prepared), kernel_rules(ends, dtype)
-    what = (method, isinstance(atoms, Cone), count("seed", seed))
+    twins, rules = equal_to_earlier(prepared, nonnegative), kernel_rules(ends, dtype)
+    what = (method, nonnegative, count("seed", seed))
     job = Job(rows, prepared, twins, scale, rules, goal, *what, plan)
     if out is not None or isinstance(source, sources.Blocks):
         order = stream.Order(job, source, matrix, bool(unit_atoms))
         return stream.encode_stream(order, out, resume, workers, progress)
     with bar("encode", job.blocks, progress) as shown:
         pieces = forms.run(job, workers, shown)
-    return Codes.join(pieces, len(matrix), method, str(plan))
+    return Codes.join(pieces, len(matrix), method, str(plan), workers)
 
 
 def _tolerance(name: str, value: float | None) -> float | None:

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from pursuit.encoding.codes import Piece
-from pursuit.encoding.kernels import CONVERGED, MAX_ITER, NOTHING, Rules, compiled, inlined
+from pursuit.encoding.kernels import CONVERGED, MAX_ITER, NOTHING, Rules, inlined, uncounted
 from pursuit.encoding.lanes import (
     MIDDLING,
     NARROW,
@@ -28,10 +28,12 @@ from pursuit.encoding.lanes import (
     times,
     total,
 )
-from pursuit.encoding.prepare import Signals
+from pursuit.encoding.prepare import COMFORT, Signals
 from pursuit.encoding.room import aligned
 from pursuit.validation import Array
 
+UNCOMFORTABLE = -2
+"""What `abreast` returns where a signal has to be scaled first."""
 GROUP = 3
 """Atoms that two signals are multiplied by at a time: their sums fit in the registers."""
 
@@ -39,7 +41,8 @@ GROUP = 3
 class Few(NamedTuple):
     """The atoms: rows (n, d), the same cut into whole vectors (see `cut`), G = Z Zᵀ, which of
     them are twice there (their correlations are kept at zero), what was divided out of them, the
-    largest number of their type, and a tuple of as many entries as a tile has rows."""
+    largest number of their type, the least and the largest squared norm of a signal of a
+    comfortable scale, and a tuple of as many entries as a tile has rows."""
 
     rows: Array
     cut: Array
@@ -47,6 +50,7 @@ class Few(NamedTuple):
     twins: Array
     scale: Array
     largest: float
+    comfort: tuple[float, float]
     places: tuple[int, ...]
 
 
@@ -56,8 +60,8 @@ def few_of(rows: Array, gram: Array, twins: Array, scale: Array) -> Few:
     even = n + n % 2
     padded = np.zeros((even, even), rows.dtype)
     padded[:n, :n] = gram[:, :n]
-    largest = float(np.finfo(rows.dtype).max)
-    return Few(rows, cut(rows), padded.reshape(-1), twins, scale, largest, (0,) * even)
+    limits = float(np.finfo(rows.dtype).max), COMFORT[rows.dtype]
+    return Few(rows, cut(rows), padded.reshape(-1), twins, scale, *limits, (0,) * even)
 
 
 class Tile(NamedTuple):
@@ -100,18 +104,21 @@ def cut(rows: Array) -> Array:
     return pieces
 
 
-@compiled
+@uncounted
 def abreast(few: Few, rules: Rules, signals: Signals, tile: Tile, out: Piece) -> tuple[int, int]:
     """`methods.matching_pursuit` on ½‖x − signal‖² for every signal of a block.
 
     Returns the number of coefficients, and the first signal whose coefficients leave the range
-    of their type (or NOTHING).
+    of their type, or NOTHING, or UNCOMFORTABLE if a signal has to be scaled first. The norms of
+    the signals are found on the way.
     """
     lanes, every = tile.zero.size, signals.norm2.size
     at, bad = 0, NOTHING
     for start in range(0, every, lanes):
         count = min(lanes, every - start)
         _correlate(few, signals.x, start, tile.first)
+        if not _measure(few.comfort, signals, start, count):
+            return 0, UNCOMFORTABLE
         for k in range(tile.first.size):
             tile.c[k] = tile.first[k]
             tile.value[k] = 0
@@ -155,6 +162,22 @@ def _correlate(few: Few, x: Array, start: int, c: Array) -> None:
     for t in few.twins:
         for lane in range(lanes):
             c[t * lanes + lane] = 0
+
+
+@inlined
+def _measure(comfort: tuple[float, float], signals: Signals, start: int, count: int) -> bool:
+    """‖x‖² of a tile of signals; False if one is neither zero nor of a comfortable scale."""
+    low, high = comfort
+    fine = True
+    for r in range(start, start + count):
+        row, norm2 = signals.x[r], 0.0
+        for i in range(row.size):
+            norm2 += np.float64(row[i]) * np.float64(row[i])
+        signals.norm2[r] = norm2
+        if not (norm2 >= low and norm2 <= high):
+            for i in range(row.size):
+                fine &= row[i] == 0
+    return fine
 
 
 @inlined
@@ -226,7 +249,7 @@ def _emit(
     return at, bad
 
 
-@compiled
+@uncounted
 def _rest2(rows: Array, x: Array, value: Array, lane: int, lanes: int) -> float:
     """‖x − Σ value_j z_j‖² of the signal in a lane, from its definition."""
     rest2 = 0.0

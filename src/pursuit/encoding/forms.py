@@ -6,13 +6,14 @@ from collections.abc import Callable
 
 import numpy as np
 
-from pursuit.encoding import kernels
+from pursuit.encoding import abreast, kernels
 from pursuit.encoding.abreast import Abreast
 from pursuit.encoding.blocks import for_each_block
 from pursuit.encoding.codes import Piece
 from pursuit.encoding.job import Job
 from pursuit.encoding.kernels import Bases, Block, Gram, Work
 from pursuit.encoding.lanes import NARROW
+from pursuit.encoding.limits import STEPWISE
 from pursuit.encoding.plan import Form
 from pursuit.encoding.room import aligned, fresh, room_for
 from pursuit.progress import Silent
@@ -26,6 +27,8 @@ ROWS_PER_CHUNK = 512
 
 def run(job: Job, threads: int, bar: Silent) -> list[Piece]:
     """The codes of every block, in order."""
+    if abreast.suits(job):
+        return [abreast.all_at_once(job, _gram(job, threads), threads, bar)]
     pieces: list[Piece | None] = [None] * job.blocks
     encode_block, shared = encoder(job, threads)
 
@@ -46,14 +49,21 @@ Encoder = Callable[[int], Piece]
 
 def encoder(job: Job, threads: int) -> tuple[Callable[[], Encoder], bool]:
     """What gives a thread its encoder, and whether one encoder uses all threads itself."""
+    if job.nonnegative:
+        from pursuit.encoding import cone  # its kernels are compiled for those who ask for it
+
+        return cone.encoder(job, threads), False
+    if job.method in STEPWISE:
+        from pursuit.encoding import batch  # likewise
+
+        return batch.encoder(job, threads), False
     if job.plan.form is Form.COLUMNS:
         columns = Columns(job, threads)
         return (lambda: columns), True
     if job.plan.form is Form.PRODUCTS:
         return (lambda: Products(job)), False
-    gram = symmetric_product(job.atoms.rows, job.padded, threads)
-    gram[:, job.twins] = 0
-    if Abreast.suits(job):
+    gram = _gram(job, threads)
+    if abreast.suits(job):
         return (lambda: Abreast(job, gram)), False
     return (lambda: GramRows(job, gram)), False
 
@@ -71,6 +81,12 @@ def _work(job: Job) -> Work:
 
 
 # The Gram matrix ---------------------------------------------------------------------------
+
+
+def _gram(job: Job, threads: int) -> Array:
+    gram = symmetric_product(job.atoms.rows, job.padded, threads)
+    gram[:, job.twins] = 0
+    return gram
 
 
 def symmetric_product(rows: Array, padded: int, threads: int) -> Array:

@@ -87,9 +87,14 @@ class Job:
         if self.twins.size:
             out[:, self.twins] = 0
 
-    def load(self, number: int) -> Signals:
+    def rows(self, number: int) -> Array:
+        """The signals of a block as they are."""
         start = number * self.plan.block
-        return prepare_signals(self.signals[start : start + self.plan.block], self.dtype, start)
+        return self.signals[start : start + self.plan.block]
+
+    def load(self, number: int) -> Signals:
+        """The signals of a block as kernels want them."""
+        return prepare_signals(self.rows(number), self.dtype, number * self.plan.block)
 
     def finish(self, number: int, signals: Signals, found: Found) -> Piece:
         """The codes in the scales of the user."""

@@ -11,12 +11,13 @@ comfortable scale. Both are seen to at the door.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, NamedTuple, TypeVar, cast
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 from numba import njit
 
+from pursuit import compiling
+from pursuit.compiling import Function
 from pursuit.encoding.lanes import (
     NARROW,
     WIDE,
@@ -45,27 +46,21 @@ NOTHING = -1
 PIECE = 2048
 """Entries of an atom that are multiplied before the next ones are looked at."""
 
-Function = TypeVar("Function", bound=Callable[..., Any])
-
-
 _OPTIONS: dict[str, Any] = {
-    "nogil": True,
     "error_model": "numpy",
     "fastmath": {"contract", "nsz", "reassoc", "arcp"},
 }
 
-
-def compiled(function: Function) -> Function:
-    """Compile when first called, keep on disk where some folder can be written."""
-    try:
-        return cast(Function, njit(cache=True, **_OPTIONS)(function))
-    except RuntimeError:  # neither the package nor the user's cache folder can be written
-        return cast(Function, njit(**_OPTIONS)(function))
+compiled = compiling.compiled(**_OPTIONS)
+"""A kernel."""
+uncounted = compiling.compiled(**_OPTIONS, _nrt=False)
+"""A kernel without counts of references to its arrays, which take as long as the work itself
+where that is little. It may allocate nothing, and its caller has to keep what it passes."""
 
 
 def inlined(function: Function) -> Function:
     """A part of a kernel, compiled with it and not once more by itself."""
-    return cast(Function, njit(inline="always", **_OPTIONS)(function))
+    return cast(Function, njit(inline="always", nogil=True, **_OPTIONS)(function))
 
 
 class Atoms(NamedTuple):

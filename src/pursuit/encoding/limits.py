@@ -4,11 +4,19 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from pursuit.errors import InputError
 from pursuit.validation import count
 
-MATCHING_PURSUIT_STEPS = 1000
-"""Steps of matching pursuit for each signal where none are given, as in `solve`."""
+STEPS = 1000
+"""Steps for each signal where none are given, as in `solve`; orthogonal pursuit needs no limit."""
 UNLIMITED = 2**62
+STEPWISE = (
+    "random-pursuit",
+    "accelerated-random",
+    "accelerated-matching-pursuit",
+    "accelerated",
+)
+"""Methods of `pursuit.encoding.batch`; but for the first, all atoms may enter their codes."""
 
 
 @dataclass(frozen=True)
@@ -27,19 +35,33 @@ class Limits:
 
 def limits(
     shape: tuple[int, int],
-    orthogonal: bool,
+    method: str,
     n_nonzero: int | None,
     max_iter: int | None,
     residual_goal: bool,
 ) -> Limits:
     """The limits for a dictionary of `shape` (n, d). More atoms than there are is no error."""
     n, d = shape
-    if n_nonzero is None and max_iter is None and not residual_goal:
+    if n_nonzero is not None and method in STEPWISE[1:]:
+        raise InputError(
+            f"n_nonzero: {method} moves a second sequence through all atoms and blends it into "
+            "the code, so that their number cannot be limited; expected max_iter, rtol or atol, "
+            f"got n_nonzero={n_nonzero!r}"
+        )
+    if n_nonzero is None and max_iter is None and not residual_goal and method not in STEPWISE:
         n_nonzero = max(1, d // 10)
     atoms = UNLIMITED if n_nonzero is None else count("n_nonzero", n_nonzero, minimum=1)
     if max_iter is not None:
         steps = count("max_iter", max_iter, minimum=1)
     else:
-        steps = UNLIMITED if orthogonal else MATCHING_PURSUIT_STEPS
-    width = min(atoms, steps, n, d) if orthogonal else min(atoms, steps, n)
-    return Limits(atoms, steps, width)
+        steps = UNLIMITED if method == "orthogonal" else STEPS
+    return Limits(atoms, steps, min(atoms, n, _distinct(method, steps, d)))
+
+
+def _distinct(method: str, steps: int, d: int) -> int:
+    """The most distinct atoms that so many steps may use."""
+    if method == "orthogonal":
+        return min(steps, d)
+    if method == "accelerated-matching-pursuit":
+        return 2 * steps  # those of x, and those of v
+    return UNLIMITED if method == "accelerated" else steps

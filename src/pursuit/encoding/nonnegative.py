@@ -2,20 +2,27 @@
 
 Users meet these through `pursuit.unmixing.unmix`. Blocks of a fixed size run on threads: one
 product gives the correlations of a block, a compiled active set its coefficients, and one
-correction from the residuals makes up for what the Gram matrix loses in digits.
+correction from the residuals makes up for what the Gram matrix loses in digits. Without a sum to
+keep to, the active set is orthogonal pursuit over the cone of the atoms.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
+from pursuit.encoding import forms
 from pursuit.encoding import nonnegative_kernels as kernels
 from pursuit.encoding.blocks import for_each_block, single_threaded_blas, thread_count
-from pursuit.encoding.prepare import common_type, prepare_atoms, prepare_signals, real_rows
+from pursuit.encoding.codes import Codes
+from pursuit.encoding.cone_kernels import STEPS_PER_ATOM
+from pursuit.encoding.job import Goal, Job, kernel_rules
+from pursuit.encoding.limits import UNLIMITED, Limits
+from pursuit.encoding.plan import Form, Plan
+from pursuit.encoding.prepare import common_type, equal_to_earlier, prepare_atoms, real_rows
 from pursuit.errors import InputError
 from pursuit.progress import bar
 from pursuit.validation import Array
@@ -27,7 +34,7 @@ _DOUBLE = np.dtype(np.float64)
 
 class Fits(NamedTuple):
     """Coefficients (m, n) in the scale of the atoms as given, ‖signal − fit‖, and whether each
-    signal came to its end (see `nonnegative_kernels.STEPS_PER_ATOM`)."""
+    signal came to its end (see `cone_kernels.STEPS_PER_ATOM`)."""
 
     coefficients: Array
     residual_norms: Array
@@ -52,18 +59,25 @@ def nonnegative_fits(
         As in `encode`.
     """
     rows, matrix = _checked(signals, atoms)
-    dtype = common_type(rows, matrix)
     workers = thread_count(threads)
+    job = _whole_cone(rows, matrix, workers)
+    with bar("least squares", job.blocks, progress) as shown:
+        pieces = forms.run(job, workers, shown)
+    codes = Codes.join(pieces, len(matrix), job.method, str(job.plan))
+    coefficients: Array = codes.matrix.toarray()
+    finished = codes.iterations < STEPS_PER_ATOM * (job.width + 1)
+    dtype = common_type(rows, matrix)
+    return Fits(coefficients.astype(dtype, copy=False), codes.residual_norms, finished)
+
+
+def _whole_cone(rows: Array, matrix: Array, workers: int) -> Job:
+    """Orthogonal pursuit over the cone of the atoms that is left to its end."""
     unit, scale = prepare_atoms(matrix, _DOUBLE, True, workers)
-    with single_threaded_blas:
-        gram = unit.rows @ unit.rows.T
-
-    def load(start: int, chunk: Array) -> _Loaded:
-        x = prepare_signals(chunk, _DOUBLE, start)
-        return _Loaded(x.x, np.sqrt(x.norm2), x.unscale)
-
-    steps = _Steps(load, kernels.nonnegative, kernels.refine_nonnegative)
-    return _run(_Task(rows, unit.rows, gram, scale, steps, dtype), workers, progress)
+    twins = equal_to_earlier(unit, signed=True)
+    ends = Limits(UNLIMITED, UNLIMITED, min(matrix.shape))
+    rules, goal = kernel_rules(ends, _DOUBLE), Goal(None, None)
+    plan = Plan(Form.GRAM, BLOCK, ends.width, len(matrix) ** 2 * _DOUBLE.itemsize)
+    return Job(rows, unit, twins, scale, rules, goal, "orthogonal", True, 0, plan)
 
 
 def simplex_fits(
@@ -78,87 +92,62 @@ def simplex_fits(
     Parameters are those of `nonnegative_fits`.
     """
     rows, matrix = _checked(signals, atoms)
-    dtype = common_type(rows, matrix)
-    workers = thread_count(threads)
-    given = np.ascontiguousarray(matrix, _DOUBLE)
-    if not np.isfinite(given).all():
-        raise InputError("atoms: expected finite numbers")
-    exponent = _exponent_of_spread(given)
-    centre = np.ldexp(given, -exponent).mean(axis=0)
-    centred = np.ldexp(given, -exponent) - centre
-    with single_threaded_blas:
-        gram = centred @ centred.T
-    gram += gram.diagonal().max() or 1.0
-
-    def load(start: int, chunk: Array) -> _Loaded:
-        with np.errstate(over="ignore", invalid="ignore"):
-            x = np.ldexp(chunk.astype(_DOUBLE), -exponent) - centre
-            norms = np.linalg.norm(x, axis=1)
-        _refuse_far(norms, chunk, start)
-        return _Loaded(x, norms, np.full(len(x), np.ldexp(1.0, exponent)))
-
-    steps = _Steps(load, kernels.simplex, kernels.refine_simplex)
-    # The coefficients are shares: there is no unit to map them back to.
-    return _run(_Task(rows, centred, gram, None, steps, dtype), workers, progress)
-
-
-class _Loaded(NamedTuple):
-    """A block of signals, their norms, and what was divided out of each."""
-
-    x: Array
-    norms: Array
-    unscale: Array
-
-
-@dataclass(frozen=True)
-class _Steps:
-    """What a method does with a block: bring it to the atoms' frame, solve, correct once."""
-
-    load: Callable[[int, Array], _Loaded]
-    solve: Callable[[Array, Array, Array, Array, Array, kernels.Room], None]
-    refine: Callable[[Array, Array, Array, kernels.Room], None]
-
-
-@dataclass(frozen=True, eq=False)
-class _Task:
-    """Signals as given, the atoms and their Gram matrix in the method's frame, and the norms
-    divided out of the atoms, or None where coefficients are shares; the type of the result."""
-
-    signals: Array
-    atoms: Array
-    gram: Array
-    scale: Array | None
-    steps: _Steps
-    dtype: np.dtype[Any]
-
-
-def _run(task: _Task, workers: int, progress: bool | None) -> Fits:
-    m, n = len(task.signals), len(task.atoms)
-    found = Fits(np.empty((m, n), task.dtype), np.empty(m), np.empty(m, bool))
+    frame = _Frame.of(matrix)
+    m, n = len(rows), len(matrix)
+    found = Fits(np.empty((m, n), common_type(rows, matrix)), np.empty(m), np.empty(m, bool))
     blocks = -(-m // BLOCK)
 
     def start() -> Callable[[int], None]:
         room = kernels.room_for(n)
-        return lambda number: _do_block(task, number, found, room)
+        return lambda number: _do_block(frame, rows, number, found, room)
 
     with bar("least squares", blocks, progress) as shown:
-        for_each_block(blocks, start, workers, shown)
+        for_each_block(blocks, start, thread_count(threads), shown)
     return found
 
 
-def _do_block(task: _Task, number: int, found: Fits, room: kernels.Room) -> None:
-    here = slice(number * BLOCK, (number + 1) * BLOCK)
-    x, norms, unscale = task.steps.load(here.start, task.signals[here])
-    value = np.zeros((len(x), len(task.atoms)))
-    task.steps.solve(task.gram, x @ task.atoms.T, norms, value, found.finished[here], room)
-    residual = x - value @ task.atoms
-    task.steps.refine(task.gram, residual @ task.atoms.T, value, room)
-    np.matmul(value, task.atoms, out=residual)
+@dataclass(frozen=True, eq=False)
+class _Frame:
+    """Atoms over a power of two and around their mean, and their Gram matrix, made definite."""
+
+    exponent: int
+    centre: Array
+    atoms: Array
+    gram: Array
+
+    @staticmethod
+    def of(matrix: Array) -> _Frame:
+        given = np.ascontiguousarray(matrix, _DOUBLE)
+        if not np.isfinite(given).all():
+            raise InputError("atoms: expected finite numbers")
+        exponent = _exponent_of_spread(given)
+        centre = np.ldexp(given, -exponent).mean(axis=0)
+        atoms = np.ldexp(given, -exponent) - centre
+        with single_threaded_blas:
+            gram = atoms @ atoms.T
+        gram += gram.diagonal().max() or 1.0
+        return _Frame(exponent, centre, atoms, gram)
+
+    def signals(self, chunk: Array, start: int) -> tuple[Array, Array]:
+        """Signals in this frame, and their norms there."""
+        with np.errstate(over="ignore", invalid="ignore"):
+            x = np.ldexp(chunk.astype(_DOUBLE), -self.exponent) - self.centre
+            norms = np.linalg.norm(x, axis=1)
+        _refuse_far(norms, chunk, start)
+        return x, norms
+
+
+def _do_block(frame: _Frame, rows: Array, number: int, found: Fits, room: kernels.Room) -> None:
+    here, atoms = slice(number * BLOCK, (number + 1) * BLOCK), frame.atoms
+    x, norms = frame.signals(rows[here], here.start)
+    shares = np.zeros((len(x), len(atoms)))
+    kernels.simplex(frame.gram, x @ atoms.T, norms, shares, found.finished[here], room)
+    residual = x - shares @ atoms
+    kernels.refine_simplex(frame.gram, residual @ atoms.T, shares, room)
+    np.matmul(shares, atoms, out=residual)
     np.subtract(x, residual, out=residual)
-    found.residual_norms[here] = np.linalg.norm(residual, axis=1) * unscale
-    if task.scale is not None:
-        value *= unscale[:, None] / task.scale
-    found.coefficients[here] = value
+    found.residual_norms[here] = np.ldexp(np.linalg.norm(residual, axis=1), frame.exponent)
+    found.coefficients[here] = shares
 
 
 def _checked(signals: object, atoms: object) -> tuple[Array, Array]:

@@ -1,11 +1,11 @@
-"""Least squares with coefficients of at least zero, exactly: active sets on Gram rows.
+"""Least squares with coefficients of at least zero and of sum one, exactly: active sets.
 
 Lawson and Hanson's method with everything taken from G = Z Zᵀ and b = Z y: the atoms in use (the
 *passive* set, in their words) have a Cholesky factor that grows by a row when an atom enters and
-is rotated back to a triangle when one leaves. `nonnegative_on` leaves the sum of the coefficients
-free, `simplex_on` fixes it at one. Kernels release the GIL and allocate nothing.
+is rotated back to a triangle when one leaves. Kernels release the GIL and allocate nothing. Where
+the sum is free, orthogonal pursuit over a cone is the method: see `cone_kernels`.
 
-Both end at a point where no atom outside has a slope above rounding. In exact arithmetic each
+The end is a point where no atom outside has a slope above rounding. In exact arithmetic each
 entering atom lowers the value, so no set of atoms is met twice; what rounding could do to that is
 cut off by a number of steps that no sound problem comes near.
 """
@@ -111,14 +111,6 @@ def _substitute(lower: Array, k: int, x: Array) -> None:
 
 
 @compiled
-def _free_goal(b: Array, active: Array, room: Room, k: int) -> None:
-    """`goal`: the coefficients at which the slopes b of the atoms in use vanish."""
-    for i in range(k):
-        room.goal[i] = b[active[room.order[i]]]
-    _substitute(room.lower, k, room.goal)
-
-
-@compiled
 def _summed_goal(b: Array, active: Array, room: Room, k: int, total: float) -> None:
     """`goal`: the coefficients of sum `total` at which the slopes b of the atoms in use agree.
 
@@ -138,7 +130,7 @@ def _summed_goal(b: Array, active: Array, room: Room, k: int, total: float) -> N
         room.goal[i] += (total - sum_goal) / sum_unit * room.unit[i]
 
 
-# The moves that both methods share ---------------------------------------------------------
+# Moves -------------------------------------------------------------------------------------
 
 
 @compiled
@@ -235,14 +227,17 @@ def _send_back(room: Room, k: int) -> int:
     return k - 1
 
 
-# The two methods ---------------------------------------------------------------------------
+# The method --------------------------------------------------------------------------------
 
 
 @compiled
-def nonnegative_on(
+def simplex_on(
     gram: Array, b: Array, active: Array, size: int, norm: float, value: Array, room: Room
 ) -> bool:
-    """Minimise ½‖y − Σ a_p z_active[p]‖² over a ≥ 0, p = 0 … size − 1.
+    """Minimise ½‖y − Σ a_p z_active[p]‖² over a ≥ 0, Σ a_p = 1, p = 0 … size − 1.
+
+    A constant added to all of `gram` changes nothing here, and makes it positive definite for
+    atoms that are affinely, if not linearly, independent: the caller sees to that.
 
     Parameters
     ----------
@@ -251,7 +246,7 @@ def nonnegative_on(
     active, size
         Row numbers of the atoms that may be used, in the first `size` places.
     value
-        Where to start (what is positive is in use), and on return the coefficients, by place.
+        On return the coefficients, by place.
     room
         Scratch for at least `size` atoms.
 
@@ -259,49 +254,6 @@ def nonnegative_on(
     -------
     bool
         Whether the end was reached; the coefficients are feasible in any case.
-    """
-    _begin(size, value, room)
-    k = _resume(gram, active, size, value, room)
-    k = _settle(b, active, size, value, room, k, False)
-    for _ in range(STEPS_PER_ATOM * (size + 1)):
-        weight = norm
-        for i in range(k):
-            weight += value[room.order[i]]
-        if not _next_in(gram, b, active, size, value, room, k, ROUNDING * weight):
-            return True
-        k = _settle(b, active, size, value, room, k + 1, True)
-    return False
-
-
-@compiled
-def _settle(
-    b: Array, active: Array, size: int, value: Array, room: Room, k: int, fresh: bool
-) -> int:
-    """Go to the minimiser over the atoms in use, dropping those that reach zero on the way.
-
-    `fresh`: the last of the k atoms has just come in. Returns how many are left.
-    """
-    while k > 0:
-        _free_goal(b, active, room, k)
-        if fresh and room.goal[k - 1] <= 0:
-            return _send_back(room, k)
-        fresh = False
-        before, k = k, _approach(value, room, k)
-        if k == before:
-            break
-    for p in range(size):
-        room.barred[p] = False
-    return k
-
-
-@compiled
-def simplex_on(
-    gram: Array, b: Array, active: Array, size: int, norm: float, value: Array, room: Room
-) -> bool:
-    """As `nonnegative_on`, with Σ a_p = 1, from the best single atom.
-
-    A constant added to all of `gram` changes nothing here, and makes it positive definite for
-    atoms that are affinely, if not linearly, independent: the caller sees to that.
     """
     for p in range(size):
         value[p] = 0.0
@@ -335,7 +287,8 @@ def _best_alone(gram: Array, b: Array, active: Array, size: int) -> int:
 
 @compiled
 def _settle_summed(b: Array, active: Array, size: int, value: Array, room: Room, k: int) -> int:
-    """As `_settle` after an atom has come in; the sum of the coefficients stays one."""
+    """Go to the minimiser over the atoms in use, the last of which has just come in, dropping
+    those that reach zero on the way; the sum of the coefficients stays one. How many are left."""
     fresh = True
     while True:
         _summed_goal(b, active, room, k, 1.0)
@@ -354,13 +307,6 @@ def _settle_summed(b: Array, active: Array, size: int, value: Array, room: Room,
 
 
 @compiled
-def nonnegative(gram: Array, b: Array, norms: Array, value: Array, done: Array, room: Room) -> None:
-    """`nonnegative_on` with all atoms, for every row of b."""
-    for s in range(len(b)):
-        done[s] = nonnegative_on(gram, b[s], room.every, len(gram), norms[s], value[s], room)
-
-
-@compiled
 def simplex(gram: Array, b: Array, norms: Array, value: Array, done: Array, room: Room) -> None:
     """`simplex_on` with all atoms, for every row of b."""
     for s in range(len(b)):
@@ -368,20 +314,12 @@ def simplex(gram: Array, b: Array, norms: Array, value: Array, done: Array, room
 
 
 @compiled
-def refine_nonnegative(gram: Array, slopes: Array, value: Array, room: Room) -> None:
+def refine_simplex(gram: Array, slopes: Array, value: Array, room: Room) -> None:
     """One correction on the atoms in use by slopes taken from the residual itself.
 
-    Makes up for the digits that forming Z Zᵀ costs, as in corrected seminormal equations.
+    Makes up for the digits that forming Z Zᵀ costs, as in corrected seminormal equations; the sum
+    of the coefficients is brought back to one.
     """
-    for s in range(len(value)):
-        k = _in_use(gram, value[s], room)
-        _free_goal(slopes[s], room.every, room, k)
-        _add_goal(value[s], room, k)
-
-
-@compiled
-def refine_simplex(gram: Array, slopes: Array, value: Array, room: Room) -> None:
-    """As `refine_nonnegative`; the sum of the coefficients is brought back to one."""
     for s in range(len(value)):
         k = _in_use(gram, value[s], room)
         missing = 1.0

@@ -12,6 +12,7 @@ G = Z Zᵀ. There are three ways to have it:
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import Enum
 
@@ -28,6 +29,10 @@ up for what a block costs in Python."""
 MULTIPLY = 4e10
 STREAM = 4e9
 UPDATE = 1e10
+FRESH = 1e9
+"""Writing to memory for the first time."""
+STEP_SECONDS = 2e-7
+"""What a step on residuals costs whatever the sizes are: triangular solves, looking up atoms."""
 
 
 class Form(Enum):
@@ -72,9 +77,9 @@ class Plan:
         return f"{what[self.form]}, blocks of {self.block} signals"
 
 
-def choose(task: Task) -> Plan:
-    """The form with the least estimated time among those that fit in memory."""
-    seconds = {form: _seconds(task, form) for form in Form if _fits(task, form)}
+def choose(task: Task, forms: Iterable[Form] = Form) -> Plan:
+    """The form with the least estimated time among those of `forms` that fit in memory."""
+    seconds = {form: _seconds(task, form) for form in forms if _fits(task, form)}
     return planned(task, min(seconds, key=lambda form: seconds[form]))
 
 
@@ -100,7 +105,7 @@ def _seconds(task: Task, form: Form) -> float:
     update = t.m * t.steps * passes * t.n / UPDATE
     correlate = t.m * t.n * t.d / MULTIPLY
     if form is Form.GRAM:
-        return t.n**2 * t.d / 2 / MULTIPLY + correlate + update
+        return t.n**2 * (t.d / 2 / MULTIPLY + 1 / FRESH) + correlate + update
     if form is Form.COLUMNS:
         candidates = 64 // t.itemsize
         # Some candidates are never used; 100 steps took 7 passes with 16 of them.
@@ -109,7 +114,7 @@ def _seconds(task: Task, form: Form) -> float:
         return trips * each + update
     trips = t.steps * -(-t.m // _block(t, form))
     each = max(t.n * t.d / STREAM, min(t.m, _block(t, form)) * t.n * t.d / MULTIPLY)
-    return trips * each + t.m * t.steps * passes * t.d / UPDATE
+    return trips * each + t.m * t.steps * (passes * t.d / UPDATE + STEP_SECONDS)
 
 
 def _block(task: Task, form: Form) -> int:

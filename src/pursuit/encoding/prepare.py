@@ -16,7 +16,7 @@ from pursuit.errors import InputError
 from pursuit.validation import Array
 
 # Squared norms in this range leave room for products and rounding errors in either precision.
-_COMFORT = {np.dtype(np.float32): (2.0**-60, 2.0**60), np.dtype(np.float64): (2.0**-300, 2.0**300)}
+COMFORT = {np.dtype(np.float32): (2.0**-60, 2.0**60), np.dtype(np.float64): (2.0**-300, 2.0**300)}
 _ROWS = 1024
 
 
@@ -51,9 +51,15 @@ def common_type(*arrays: Array) -> np.dtype[Any]:
     return np.dtype(np.float32 if single else np.float64)
 
 
+def contiguous(rows: Array, dtype: np.dtype[Any]) -> Array:
+    """Rows as kernels want them: they are compiled once more, and round in other ways, for
+    arrays that may not be written."""
+    return np.require(np.ascontiguousarray(rows, dtype), requirements="W")
+
+
 def prepare_signals(rows: Array, dtype: np.dtype[Any], start: int) -> Signals:
     """Rows of signals; `start` is the number of the first, for messages."""
-    x = np.ascontiguousarray(rows, dtype)
+    x = contiguous(rows, dtype)
     norm2 = np.empty(len(x))
     sum_squares(x, norm2)
     unscale = np.ones(len(x))
@@ -87,8 +93,8 @@ def prepare_atoms(
     return Atoms(rows, norm2, float(np.sqrt(norm2.max()))), scale
 
 
-def equal_to_earlier(atoms: Atoms) -> Array:
-    """The atoms that are an earlier one, or an earlier one's negative, bit for bit."""
+def equal_to_earlier(atoms: Atoms, signed: bool = False) -> Array:
+    """The atoms that are an earlier one, or unless `signed` its negative, bit for bit."""
     order = np.argsort(atoms.norm2, kind="stable")
     again = np.diff(atoms.norm2[order]) == 0
     # Only atoms of equal norm can be equal, and only if a product with some vector is.
@@ -98,9 +104,11 @@ def equal_to_earlier(atoms: Atoms) -> Array:
     project(atoms.rows, alike, direction, marks)
     seen: dict[float, list[int]] = {}
     twins = []
-    for j, mark in zip(alike.tolist(), np.abs(marks).tolist(), strict=True):
+    marks = marks if signed else np.abs(marks)
+    same = np.array_equal if signed else _same_line
+    for j, mark in zip(alike.tolist(), marks.tolist(), strict=True):
         earlier = seen.setdefault(mark, [])
-        if any(_same_line(atoms.rows[i], atoms.rows[j]) for i in earlier):
+        if any(same(atoms.rows[i], atoms.rows[j]) for i in earlier):
             twins.append(j)
         else:
             earlier.append(j)
@@ -123,7 +131,7 @@ def _norms2(rows: Array, threads: int) -> Array:
 
 
 def _uncomfortable(norm2: Array, dtype: np.dtype[Any]) -> Array:
-    low, high = _COMFORT[dtype]
+    low, high = COMFORT[dtype]
     return np.flatnonzero(~((norm2 >= low) & (norm2 <= high)))
 
 

@@ -6,9 +6,11 @@ run equals `solve` on it with the same draws.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import threading
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from math import sqrt
+from typing import Any
 
 import numpy as np
 
@@ -18,7 +20,15 @@ from pursuit.atoms.base import FiniteAtoms
 from pursuit.directions import Direction, Random, Replay, Steepest
 from pursuit.driver import REFRESH
 from pursuit.encoding.blocks import for_each_block, thread_count
-from pursuit.encoding.run_kernels import Iterates, Record, Setting, accelerated, plain
+from pursuit.encoding.run_kernels import (
+    Iterates,
+    Record,
+    Setting,
+    Span,
+    Watch,
+    accelerated,
+    plain,
+)
 from pursuit.errors import InputError
 from pursuit.methods import Method
 from pursuit.momentum import FixedNu, Plain
@@ -34,8 +44,6 @@ BLOCK = 256
 SEGMENT = 4096
 """Iterations for which atoms are drawn ahead."""
 
-Span = tuple[int, int]
-"""Iterations from the first number up to, not including, the second."""
 Draw = Callable[[np.random.Generator, int, Span], Array]
 """(generator, signals, iterations) ↦ row numbers of atoms, one row for each signal."""
 
@@ -70,17 +78,75 @@ class Rules:
             return look + single  # the move of x
         return look + 2 * single + (0 if self.probes is None else single)
 
-    def momentum(self, steps: int) -> tuple[Array, Array]:
-        """α_t and τ_t of the first iterations: α²Lν = β + α;  β ← β + α;  τ = α/β."""
-        if self.stiffness is None:
-            return np.empty(0), np.empty(0)
-        alphas, taus = np.empty(steps), np.empty(steps)
-        beta = 0.0
-        for t in range(steps):
-            alpha = (1 + sqrt(1 + 4 * beta * self.stiffness)) / (2 * self.stiffness)
-            beta += alpha
-            alphas[t], taus[t] = alpha, alpha / beta
-        return alphas, taus
+
+class Schedule:
+    """α_t and τ_t of Algorithms 3 and 4, computed once for all blocks, a segment at a time.
+
+    α²Lν = β + α;  β ← β + α;  τ = α/β.
+    """
+
+    def __init__(self, rules: Rules, dtype: np.dtype[Any]) -> None:
+        self._stiffness, self._dtype = rules.stiffness, dtype
+        self._beta = 0.0
+        self._segments: list[tuple[Array, Array]] = []
+        self._lock = threading.Lock()
+
+    def __call__(self, start: int) -> tuple[Array, Array]:
+        """The weights of the segment that begins at an iteration; empty where there is no v."""
+        if self._stiffness is None:
+            return np.empty(0, self._dtype), np.empty(0, self._dtype)
+        with self._lock:
+            while len(self._segments) <= start // SEGMENT:
+                self._segments.append(self._next(self._stiffness))
+            return self._segments[start // SEGMENT]
+
+    def _next(self, stiffness: float) -> tuple[Array, Array]:
+        alphas, taus = np.empty(SEGMENT), np.empty(SEGMENT)
+        for k in range(SEGMENT):
+            alpha = (1 + sqrt(1 + 4 * self._beta * stiffness)) / (2 * stiffness)
+            self._beta += alpha
+            alphas[k], taus[k] = alpha, alpha / self._beta
+        return alphas.astype(self._dtype), taus.astype(self._dtype)
+
+
+class Draws:
+    """The atoms drawn for the signals of a block, a segment after another.
+
+    A block has a generator for the atoms of x and one for those of v, from the seed and its
+    number alone.
+    """
+
+    def __init__(self, rules: Rules, signals: int, seed: int, block: int) -> None:
+        self._rules, self._signals = rules, signals
+        seeds = np.random.SeedSequence(seed, spawn_key=(block,)).spawn(2)
+        self._rngs = [np.random.Generator(np.random.PCG64(seed)) for seed in seeds]
+
+    def __call__(self, span: Span) -> tuple[Array, Array]:
+        """Picks and probes of a segment, a row for each signal; an empty row asks the oracle."""
+        shape = self._signals, len(self._rules.bounds)
+        picks, probes = (
+            _drawn(draw, rng, shape, span)
+            for draw, rng in zip((self._rules.picks, self._rules.probes), self._rngs, strict=True)
+        )
+        return picks, probes
+
+
+def segments(steps: int) -> Iterator[Span]:
+    """The iterations 0 … steps − 1 in the pieces that atoms are drawn for."""
+    return ((start, min(start + SEGMENT, steps)) for start in range(0, steps, SEGMENT))
+
+
+def block_draws(
+    rules: Rules, signals: int, seed: int, block: int, steps: int
+) -> tuple[Array, Array]:
+    """All picks and probes of a block of signals, a row for each of them.
+
+    With ``Replay(picks[i])`` and ``Replay(probes[i])`` for its random directions, `solve` takes
+    the steps of signal i of the block.
+    """
+    draws = Draws(rules, signals, seed, block)
+    picks, probes = zip(*(draws(span) for span in segments(steps)), strict=True)
+    return np.concatenate(picks, axis=1), np.concatenate(probes, axis=1)
 
 
 def rules_of(method: Method, problem: Problem) -> Rules | None:
@@ -237,7 +303,7 @@ def run_batch(
         None if optimum is None else shaped_array("optimum", optimum, s0.shape),
         at,
         count("seed", seed),
-        *(weights.astype(dtype) for weights in rules.momentum(int(at[-1]))),
+        Schedule(rules, dtype),
     )
     blocks = -(-len(s0) // BLOCK)
     coef, sums = np.empty_like(job.correlations), np.empty((blocks, len(job.grid)))
@@ -262,49 +328,56 @@ class _Job:
     optimum: Array | None
     grid: Array
     seed: int
-    alphas: Array
-    taus: Array
+    schedule: Schedule
 
     def run(self, block: int) -> tuple[Array, Array]:
         """The last coefficients of a block, and the sums of its values on the grid."""
         rows = slice(block * BLOCK, (block + 1) * BLOCK)
         first = self.correlations[rows]
         reference = self._reference(rows)
-        setting = Setting(self.gram, self.rules.bounds.astype(first.dtype), first, REFRESH)
-        x, v = _iterates(first), _iterates(first)  # x_0 = v_0
-        seeds = np.random.SeedSequence(self.seed, spawn_key=(block,)).spawn(2)
-        rngs = [np.random.Generator(np.random.PCG64(seed)) for seed in seeds]
+        bounds = self.rules.bounds.astype(first.dtype)
+        setting = Setting(self.gram, bounds, first, REFRESH)
+        x, v = iterates(first, len(bounds)), iterates(first, len(bounds))  # x_0 = v_0
+        draws = Draws(self.rules, len(first), self.seed, block)
         sums = np.zeros(len(self.grid))
         if self.grid[0] == 0:
             sums[0] = _value(x, reference)
-        for start in range(0, self.grid[-1], SEGMENT):
-            span = (start, min(start + SEGMENT, int(self.grid[-1])))
-            picks, probes = (
-                _drawn(draw, rng, first.shape, span)
-                for draw, rng in zip((self.rules.picks, self.rules.probes), rngs, strict=True)
-            )
+        for span in segments(int(self.grid[-1])):
             here = slice(*np.searchsorted(self.grid, span, side="right"))
             record = Record(self.grid[here], sums[here], reference)
-            if self.rules.stiffness is None:
-                plain(setting, x, picks, span, record)
-            else:
-                weights = self.alphas[slice(*span)], self.taus[slice(*span)]
-                accelerated(setting, x, v, picks, probes, weights, span, record)
+            advance(setting, x, v, draws(span), self.schedule(span[0]), span, record)
         return x.coef, sums
 
     def _reference(self, rows: slice) -> Iterates:
         """The point that values are counted from: x*, where s = 0, or x_0, where a = 0."""
         first = self.correlations[rows]
         if self.optimum is None:
-            return _iterates(first)
+            return iterates(first, first.shape[1])
         zero = np.zeros_like(first)
-        return _iterates(zero)._replace(coef=self.optimum[rows].astype(first.dtype))
+        return iterates(zero, first.shape[1])._replace(coef=self.optimum[rows].astype(first.dtype))
 
 
-def _iterates(s: Array) -> Iterates:
-    """Zero coefficients and a copy of their correlations."""
+def advance(
+    setting: Setting,
+    x: Iterates,
+    v: Iterates,
+    draws: tuple[Array, Array],
+    weights: tuple[Array, Array],
+    span: Span,
+    record: Record,
+    watch: Watch | None = None,
+) -> None:
+    """One segment of a block, by the kernel that its rules need."""
+    if weights[0].size:
+        accelerated(setting, x, v, *draws, weights, span, record, watch)
+    else:
+        plain(setting, x, draws[0], span, record, watch)
+
+
+def iterates(s: Array, n: int) -> Iterates:
+    """Zero coefficients of n atoms and a copy of their s."""
     own = s.copy()
-    return Iterates(np.zeros_like(s), own, own.view(f"i{own.itemsize}"))
+    return Iterates(np.zeros((len(s), n), s.dtype), own, own.view(f"i{own.itemsize}"))
 
 
 def _value(x: Iterates, reference: Iterates) -> float:

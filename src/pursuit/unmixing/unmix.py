@@ -38,8 +38,9 @@ def unmix(
     constraint
         ``"none"``: any real abundances, the shortest where endmembers depend on each other.
         ``"non-negative"``: at least zero. ``"sum-to-one"``: at least zero, and of sum exactly
-        one; both by an exact active-set method. ``"sparse"``: at most `n_nonzero` endmembers in
-        a pixel, of any sign, by orthogonal matching pursuit.
+        one; both by an exact active-set method. ``"sparse"``: at least zero, and at most
+        `n_nonzero` endmembers in a pixel, by orthogonal matching pursuit over their `Cone`
+        (sparse abundances of any sign are the codes of `encode` over the endmembers).
     n_nonzero
         For ``"sparse"`` alone.
     threads
@@ -126,11 +127,12 @@ def _sum_to_one(job: _Job) -> Array:
 
 
 def _sparse(job: _Job) -> Array:
+    from pursuit.atoms.cone import Cone
     from pursuit.encoding import encode
 
     codes = encode(
         job.pixels,
-        job.endmembers,
+        Cone(job.endmembers),
         "orthogonal",
         n_nonzero=job.n_nonzero,
         threads=job.threads,

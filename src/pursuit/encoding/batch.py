@@ -1,0 +1,241 @@
+"""Blocks of signals through random pursuit, the paper's accelerated methods, and the one without
+parameters.
+
+Each signal is run as `solve` runs it, with draws of its own (`runs.block_draws`), until its own
+stopping rule is met. There are two forms:
+
+* **gram**: correlations are kept up to date by rows of the Gram matrix;
+* **residuals**: where a step looks at one atom only, the residual will do: O(d) a step, and no Gram
+  matrix. It is chosen where atoms are many (n > 2d), or too many for one.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from pursuit.adaptive import SLOW
+from pursuit.atoms import Dictionary
+from pursuit.driver import REFRESH
+from pursuit.encoding import forms
+from pursuit.encoding.blocks import single_threaded_blas
+from pursuit.encoding.codes import Piece
+from pursuit.encoding.job import Job
+from pursuit.encoding.kernels import GOING, Atoms, Block
+from pursuit.encoding.limits import Limits
+from pursuit.encoding.plan import GRAM_BYTES, WORK_BYTES, Form, Plan
+from pursuit.encoding.room import fresh, room_for
+from pursuit.encoding.run_kernels import Record, Setting, Watch, close
+from pursuit.encoding.runs import (
+    SEGMENT,
+    Draws,
+    Rules,
+    Schedule,
+    advance,
+    iterates,
+    rules_of,
+    segments,
+)
+from pursuit.errors import InputError
+from pursuit.methods import NAMED
+from pursuit.objectives import SquaredDistance
+from pursuit.problem import Problem
+from pursuit.validation import Array
+
+ONE_ATOM = ("random-pursuit", "accelerated-random")
+"""Methods whose steps look at one atom only."""
+PARAMETER_FREE = "accelerated"
+BLOCK_WORK = 2**24
+"""Numbers that the steps of a block touch: enough to make up for what it costs in Python."""
+
+
+# The plan -----------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class BatchPlan(Plan):
+    """How a job of these methods is done, in words. `Form.PRODUCTS` stands for residuals."""
+
+    words: str
+
+    def __str__(self) -> str:
+        return f"{self.words}, blocks of {self.block} signals"
+
+
+def plan(method: str, shape: tuple[int, int], ends: Limits, dtype: np.dtype[Any]) -> BatchPlan:
+    """The form and the blocks: functions of the job alone, and not of the number of signals.
+
+    Draws belong to blocks: signals that come from an iterator get those of an array.
+    """
+    n, d = shape
+    double = method == PARAMETER_FREE
+    itemsize = 8 if double else dtype.itemsize
+    gram = n * n * itemsize
+    if method in ONE_ATOM and (n > 2 * d or gram > GRAM_BYTES):
+        words = "residuals, one atom at a time"
+        return BatchPlan(Form.PRODUCTS, _block(n, d, ends, itemsize), ends.width, 0, words)
+    if gram > GRAM_BYTES:
+        raise InputError(
+            f"atoms: {method} needs the Gram matrix of all {n:,} atoms, {gram / 2**30:.3g} GiB, "
+            f"above the limit of {GRAM_BYTES / 2**30:.3g} GiB; expected fewer atoms, or one of "
+            f"the methods orthogonal, matching-pursuit, {', '.join(ONE_ATOM)}"
+        )
+    words = f"Gram matrix of {gram / 2**20:.3g} MiB{' in float64' if double else ''}"
+    return BatchPlan(Form.GRAM, _block(n, n, ends, itemsize), ends.width, gram, words)
+
+
+def _block(n: int, length: int, ends: Limits, itemsize: int) -> int:
+    """Signals of a block, where a step touches `length` numbers."""
+    steps = min(ends.expected_steps, SEGMENT)
+    whole = BLOCK_WORK // (steps * length) // 64 * 64
+    room = (2 * n + 4 * length) * itemsize + 12 * ends.width + 8 * steps
+    return max(1, min(max(64, whole), 1024, WORK_BYTES // room))
+
+
+# The work -----------------------------------------------------------------------------------
+
+
+def encoder(job: Job, threads: int) -> Callable[[], forms.Encoder]:
+    """What gives a thread its encoder; the dictionary's part is done here, once."""
+    _refuse_tiny(job)
+    if job.method == PARAMETER_FREE:
+        atoms = job.atoms._replace(rows=job.atoms.rows.astype(np.float64, copy=False))
+        gram = forms.symmetric_product(atoms.rows, len(atoms.rows), threads)
+        return lambda: ParameterFree(job, atoms, gram)
+    rules, twins = job_rules(job), Twins.none()
+    moves = job.atoms.rows
+    if job.plan.form is Form.GRAM:
+        moves = forms.symmetric_product(job.atoms.rows, len(job.atoms.rows), threads)
+        twins = Twins.of(job, moves)
+        twins.copy(moves)
+    schedule = Schedule(rules, job.dtype)
+    return lambda: Stepwise(job, rules, moves, twins, schedule)
+
+
+def _refuse_tiny(job: Job) -> None:
+    """Steps are divided by ‖z‖²: it has to be a number."""
+    dtype = np.dtype(np.float64) if job.method == PARAMETER_FREE else job.dtype
+    tiny = np.flatnonzero(job.atoms.norm2 < np.finfo(dtype).tiny)
+    if tiny.size:
+        raise InputError(
+            f"atoms: atom {tiny[0]} is so much shorter than the longest that the square of its "
+            f"norm is no {dtype} number; expected unit_atoms=True, or atoms of nearer lengths"
+        )
+
+
+def job_rules(job: Job) -> Rules:
+    """The method over the atoms of a job, with the L and ν of the squared distance."""
+    f = SquaredDistance(np.zeros(job.atoms.rows.shape[1], job.dtype))
+    with single_threaded_blas:
+        rules = rules_of(NAMED[job.method](), Problem(f, Dictionary(job.atoms.rows)))
+    assert rules is not None, job.method
+    return rules
+
+
+@dataclass(frozen=True, eq=False)
+class Twins:
+    """Atoms that are an earlier one, or its negative.
+
+    They get its correlations to the last bit, so that the oracle never prefers them to it.
+    """
+
+    places: Array
+    earlier: Array
+    signs: Array
+
+    @staticmethod
+    def none() -> Twins:
+        return Twins(np.empty(0, np.intp), np.empty(0, np.intp), np.empty(0))
+
+    @staticmethod
+    def of(job: Job, gram: Array) -> Twins:
+        rows, earlier, signs = job.atoms.rows, [], []
+        for j in job.twins.tolist():
+            alike = np.flatnonzero(np.abs(gram[j, :j]) >= 0.99 * job.atoms.norm2[j])
+            same = (i for i in alike if np.array_equal(np.abs(rows[i]), np.abs(rows[j])))
+            earlier.append(int(next(same)))
+            signs.append(np.sign(gram[j, earlier[-1]]))
+        return Twins(job.twins, np.array(earlier, np.intp), np.array(signs, job.dtype))
+
+    def copy(self, correlations: Array) -> None:
+        if self.places.size:
+            correlations[:, self.places] = correlations[:, self.earlier] * self.signs
+
+
+class _Blocks(ABC):
+    """What blocks have in common: signals come in, are watched while they run, and leave."""
+
+    def __init__(self, job: Job, atoms: Atoms) -> None:
+        self.job, self.atoms = job, atoms
+        self.room = room_for(job.plan.block, job.width)
+        self.rest = np.empty_like(atoms.rows[0])
+
+    def __call__(self, number: int) -> Piece:
+        job, dtype = self.job, self.rest.dtype
+        signals = job.load(number)
+        x = signals.x.astype(dtype, copy=False)
+        found = fresh(self.room, signals)
+        # The kernels of these methods keep correlations of their own.
+        block = Block(x, np.empty((0, 0), dtype), signals.norm2, job.goal.squared(signals))
+        how = (job.plan.form is Form.GRAM, job.dtype == np.float32)
+        watch = Watch(self.atoms, job.rules, block, found, signals.norm2.copy(), self.rest, *how)
+        close(watch, self.run(number, watch))
+        return job.finish(number, signals, found)
+
+    @abstractmethod
+    def run(self, number: int, watch: Watch) -> Array:
+        """The coefficients of a block in the end."""
+
+
+class Stepwise(_Blocks):
+    """The paper's methods, on correlations or on residuals."""
+
+    def __init__(
+        self, job: Job, rules: Rules, moves: Array, twins: Twins, schedule: Schedule
+    ) -> None:
+        super().__init__(job, job.atoms)
+        self.rules, self.moves, self.twins, self.schedule = rules, moves, twins, schedule
+        self.bounds = rules.bounds.astype(job.dtype)
+
+    def run(self, number: int, watch: Watch) -> Array:
+        first = self._first(watch.block.x)
+        setting = Setting(self.moves, self.bounds, first, REFRESH)
+        n = len(self.bounds)
+        x, v = iterates(first, n), iterates(first, n)  # x_0 = v_0
+        draws = Draws(self.rules, len(first), self.job.seed, number)
+        unrecorded = Record(np.empty(0, np.int64), np.empty(0), x)
+        for span in segments(self.job.rules.max_iter):
+            drawn, weights = draws(span), self.schedule(span[0])
+            advance(setting, x, v, drawn, weights, span, unrecorded, watch)
+            if not (watch.found.status == GOING).any():
+                break
+        return x.coef
+
+    def _first(self, x: Array) -> Array:
+        """∇f(0) = −signal, or its correlations."""
+        if self.job.plan.form is not Form.GRAM:
+            return -x
+        correlations: Array = np.matmul(x, self.job.atoms.rows.T)
+        np.negative(correlations, out=correlations)
+        self.twins.copy(correlations)
+        return correlations
+
+
+class ParameterFree(_Blocks):
+    """The acceleration without parameters, in float64 throughout."""
+
+    def __init__(self, job: Job, atoms: Atoms, gram: Array) -> None:
+        super().__init__(job, atoms)
+        self.gram, self.norms = gram, np.sqrt(atoms.norm2)
+
+    def run(self, number: int, watch: Watch) -> Array:
+        from pursuit.encoding.adaptive_kernel import accelerated
+
+        first: Array = -np.matmul(watch.block.x, self.atoms.rows.T)
+        coef = np.empty_like(first)
+        accelerated(self.gram, self.norms, first, coef, watch.rules.max_iter, SLOW, watch)
+        return coef

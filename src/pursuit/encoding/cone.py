@@ -1,0 +1,148 @@
+"""Non-negative codes: the forms of a plan over a cone, run.
+
+Slopes come from the Gram matrix where it fits, in float64 whatever the signals are, else from one
+matrix product of the residuals of a block with the atoms for each step.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from pursuit.encoding import cone_kernels, kernels
+from pursuit.encoding.codes import Piece
+from pursuit.encoding.cone_kernels import Room, Small
+from pursuit.encoding.forms import symmetric_product
+from pursuit.encoding.job import Job
+from pursuit.encoding.kernels import Atoms, Block, Rules
+from pursuit.encoding.lanes import NARROW
+from pursuit.encoding.plan import Form
+from pursuit.encoding.room import aligned, fresh, room_for
+from pursuit.validation import Array
+
+_DOUBLE = np.dtype(np.float64)
+_TILE = NARROW // _DOUBLE.itemsize
+
+
+def encoder(job: Job, threads: int) -> Callable[[], Callable[[int], Piece]]:
+    """What gives a thread its encoder."""
+    if job.plan.form is Form.PRODUCTS:
+        return lambda: ConeProducts(job)
+    shared = Double(job, threads)
+    return lambda: ConeGram(job, shared)
+
+
+def _lengths(job: Job) -> Array:
+    """The norms of the atoms, exactly one where they are at unit norm, in whole tiles."""
+    length = aligned((-(-len(job.atoms.rows) // _TILE) * _TILE,), _DOUBLE)
+    unit = np.all(np.abs(job.atoms.norm2 - 1) < 1e-5)
+    length[: len(job.atoms.rows)] = 1.0 if unit else np.sqrt(job.atoms.norm2)
+    return length
+
+
+def _rules(job: Job) -> Rules:
+    """The rules of the job, with what counts as dependent where products are float64.
+
+    Rounding the entries of an atom to their type moves it by a few units in the last place: no
+    nearer to the others can it be told from one in their span.
+    """
+    apart = 32 * float(np.finfo(job.dtype).eps)
+    double = 64 * float(np.finfo(np.float64).eps)
+    return job.rules._replace(dependent=max(double, apart**2))
+
+
+def _room(job: Job, slopes: int) -> Room:
+    w = job.width if job.orthogonal else 0
+    rest = np.zeros(job.atoms.rows.shape[1])
+    return Room(aligned((slopes,), _DOUBLE), rest, np.zeros((w, w)), np.zeros(w), np.zeros(w))
+
+
+class Double:
+    """Atoms and their products in float64, for all threads.
+
+    Orthogonal pursuit has its Gram matrix at unit norm, matching pursuit that of the atoms.
+    """
+
+    def __init__(self, job: Job, threads: int) -> None:
+        rows = job.atoms.rows.astype(_DOUBLE)
+        self.atoms = Atoms(rows, job.atoms.norm2, job.atoms.radius)
+        self.length = _lengths(job)
+        norms = self.length[: len(rows), None] if job.orthogonal else 1.0
+        self.unit, self.twins = rows / norms, job.twins
+        self.gram = symmetric_product(self.unit, len(self.length), threads)
+        self.gram[:, job.twins] = 0
+        self.few = np.zeros((rows.shape[1], _TILE)) if len(rows) <= _TILE else None
+        if self.few is not None:
+            self.few[:, : len(rows)] = self.unit.T
+
+    def correlate(self, x: Array, out: Array) -> None:
+        """out (b, padded) = x (b, d) times the atoms; what is beyond them stays zero."""
+        if self.few is None:
+            np.matmul(x, self.unit.T, out=out[:, : len(self.unit)])
+        else:  # a handful of them: a matrix product would take longer to begin
+            out[:] = 0
+            kernels.correlate_few(x, self.few, out)
+        if self.twins.size:
+            out[:, self.twins] = 0
+
+
+class ConeGram:
+    """One product for the slopes of a block, then rows of the Gram matrix for each step."""
+
+    def __init__(self, job: Job, shared: Double) -> None:
+        self.job, self.shared, self.rules = job, shared, _rules(job)
+        self.room = room_for(job.plan.block, job.width)
+        self.c = aligned((job.plan.block, len(shared.length)), _DOUBLE)
+        self.work = _room(job, len(shared.length))
+
+    def __call__(self, number: int) -> Piece:
+        job, shared = self.job, self.shared
+        signals = job.load(number)
+        x = signals.x.astype(_DOUBLE, copy=False)
+        c = self.c[: len(x)]
+        shared.correlate(x, c)
+        block = Block(x, c, signals.norm2, job.goal.squared(signals))
+        found = fresh(self.room, signals)
+        what = shared.gram, self.rules, block, found
+        if job.orthogonal:
+            cone_kernels.orthogonal(shared.atoms, shared.length, *what, self.work)
+        else:
+            cone_kernels.matching_pursuit(shared.atoms, *what, self.work.rest)
+        return job.finish(number, signals, found)
+
+
+class ConeProducts:
+    """The residuals of a block, multiplied by the dictionary at each step."""
+
+    def __init__(self, job: Job) -> None:
+        self.job, self.rules, self.length = job, _rules(job), _lengths(job)
+        b, w = job.plan.block, job.width
+        self.room, self.work = room_for(b, w), _room(job, 0)
+        self.c = aligned((b, job.padded), job.dtype)
+        self.rest = np.empty((b, job.atoms.rows.shape[1]), job.dtype)
+        if job.orthogonal:
+            square, row, places = (b, w, w), (b, w), np.empty((b, w), np.int32)
+            self.small = Small(
+                *(np.empty(square), np.empty(row), places),
+                *(np.empty(square), np.empty(row), np.empty_like(places)),
+            )
+
+    def __call__(self, number: int) -> Piece:
+        job = self.job
+        signals = job.load(number)
+        self.rest[: len(signals.x)] = signals.x
+        found = fresh(self.room, signals)
+        block = Block(signals.x, self.c, signals.norm2, job.goal.squared(signals))
+        found.status[signals.norm2 <= block.goal2] = kernels.CONVERGED
+        if job.orthogonal:
+            self.small.order[:] = np.arange(job.width)
+        while (live := np.flatnonzero(found.status == kernels.GOING)).size:
+            job.correlate(self.rest[live], self.c[: live.size])
+            state = self.rules, block, self.rest, live, found
+            if job.orthogonal:
+                what = *state, self.small, self.work
+                cone_kernels.step_orthogonally(job.atoms, self.length, *what)
+            else:
+                cone_kernels.step_from_residuals(job.atoms, *state, self.work.rest)
+        return job.finish(number, signals, found)

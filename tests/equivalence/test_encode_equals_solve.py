@@ -1,0 +1,127 @@
+"""encode() equals solve() signal by signal for the random and the accelerated methods."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from pursuit import Dictionary, Problem, Replay, SquaredDistance, encode, methods, solve
+from pursuit.encoding import batch
+from pursuit.encoding.limits import limits
+from pursuit.encoding.plan import Form
+from pursuit.encoding.runs import block_draws, rules_of
+
+DRAWN = ("random-pursuit", "accelerated-random", "accelerated-matching-pursuit")
+STEPS = 1000
+SIZES = [(6, 20), (30, 20), (70, 20)]
+"""Atoms and dimensions: few, more than dimensions, and so many that residuals are kept."""
+
+
+def problem_of(n, d, seed):
+    rng = np.random.default_rng(seed)
+    return rng.standard_normal((n, d)) * rng.uniform(0.2, 5, (n, 1)), rng
+
+
+def replayed(name, rules, picks, probes):
+    """The method for `solve`, with the atoms that were drawn for one signal."""
+    method = methods.NAMED[name]()
+    advance, momentum = method.advance, method.momentum
+    if rules.picks is not None:
+        advance = replace(advance, direction=Replay(picks))
+    if rules.stiffness is not None:
+        # ν is fixed first: which value is safe depends on how the atoms are drawn.
+        probe = None if rules.probes is None else Replay(probes)
+        momentum = replace(momentum, nu=rules.stiffness, probe=probe)
+    return replace(method, advance=advance, momentum=momentum)
+
+
+def block_of(name, shape):
+    return batch.plan(name, shape, limits(shape, name, None, STEPS, False), np.dtype(np.float64))
+
+
+@pytest.mark.parametrize("unit_atoms", [True, False])
+@pytest.mark.parametrize(("n", "d"), SIZES)
+@pytest.mark.parametrize("name", DRAWN)
+def test_with_the_draws_of_its_block_every_signal_gets_the_code_of_solve(name, n, d, unit_atoms):
+    seed = n + unit_atoms
+    rows, rng = problem_of(n, d, seed)
+    block = block_of(name, (n, d)).block
+    signals = rng.standard_normal((block + 2, d))
+    codes = encode(signals, rows, name, max_iter=STEPS, seed=seed, unit_atoms=unit_atoms)
+    atoms = Dictionary(rows)
+    ran_on = atoms.unit().atoms if unit_atoms else atoms
+    rules = rules_of(methods.NAMED[name](), Problem(SquaredDistance(np.zeros(d)), ran_on))
+    draws = [block_draws(rules, size, seed, k, STEPS) for k, size in enumerate((block, 2))]
+    for i in (0, block - 1, block + 1):
+        picks, probes = (drawn[i % block] for drawn in draws[i // block])
+        expected = solve(
+            SquaredDistance(signals[i]),
+            atoms,
+            replayed(name, rules, picks, probes),
+            max_iter=STEPS,
+            tol=0,
+            unit_atoms=unit_atoms,
+        ).coef.toarray()
+        ours = codes.matrix[[i]].toarray()[0]
+        np.testing.assert_allclose(ours, expected, rtol=0, atol=1e-9 * np.abs(expected).max())
+
+
+def test_the_sizes_above_take_both_forms():
+    forms = {name: [block_of(name, size).form for size in SIZES] for name in DRAWN}
+    kept = [Form.GRAM, Form.GRAM, Form.PRODUCTS]
+    assert forms["random-pursuit"] == forms["accelerated-random"] == kept
+    assert forms["accelerated-matching-pursuit"] == [Form.GRAM] * 3
+
+
+@pytest.mark.parametrize("unit_atoms", [True, False])
+@pytest.mark.parametrize(("n", "d"), SIZES)
+def test_without_parameters_early_steps_and_the_final_fit_are_those_of_solve(n, d, unit_atoms):
+    """This method amplifies rounding on its way: 1e-16 becomes 1e-5 in 200 iterations, in either
+    form, before both arrive at the same point. So coefficients are compared early, and the fit
+    where it has converged."""
+    rows, rng = problem_of(n, d, n + unit_atoms)
+    signals = rng.standard_normal((3, d))
+    atoms = Dictionary(rows)
+    for steps in (1, 5, 25, STEPS):
+        codes = encode(signals, rows, "accelerated", max_iter=steps, unit_atoms=unit_atoms)
+        for i, signal in enumerate(signals):
+            f = SquaredDistance(signal)
+            result = solve(f, atoms, "accelerated", max_iter=steps, tol=0, unit_atoms=unit_atoms)
+            ours, theirs = codes.matrix[[i]].toarray()[0], result.coef.toarray()
+            if steps == STEPS:
+                ours, theirs = ours @ rows, result.x
+            else:
+                assert codes.iterations[i] == steps
+            np.testing.assert_allclose(ours, theirs, rtol=0, atol=1e-9 * np.abs(theirs).max())
+
+
+@pytest.mark.parametrize("n", [30, 70])
+@pytest.mark.parametrize("name", [*DRAWN, "accelerated"])
+def test_a_residual_goal_is_met_at_the_step_at_which_solve_meets_it(name, n):
+    rows, rng = problem_of(n, 20, 5)
+    signals = rng.standard_normal((6, 20))
+    codes = encode(signals, rows, name, rtol=0.1, max_iter=STEPS, seed=1)
+    atoms = Dictionary(rows)
+    unit = Problem(SquaredDistance(np.zeros(20)), atoms.unit().atoms)
+    rules = rules_of(methods.NAMED[name](), unit)
+    if rules is not None:
+        picks, probes = block_draws(rules, 6, 1, 0, STEPS)
+    for i, signal in enumerate(signals):
+        method = name if rules is None else replayed(name, rules, picks[i], probes[i])
+        result = solve(SquaredDistance(signal), atoms, method, rtol=0.1, max_iter=STEPS, tol=0)
+        assert codes.status(i) is result.status
+        assert codes.iterations[i] == result.iterations > 3
+
+
+@pytest.mark.parametrize("name", DRAWN)
+def test_draws_are_uniform_and_those_of_x_and_v_are_independent(name):
+    rows, _ = problem_of(7, 5, 0)
+    atoms = Dictionary(rows)
+    rules = rules_of(methods.NAMED[name](), Problem(SquaredDistance(np.zeros(5)), atoms))
+    picks, probes = block_draws(rules, 40, 3, 2, 5000)
+    for drawn in (picks, probes):
+        if drawn.size:
+            shares = np.bincount(drawn.ravel(), minlength=7) / drawn.size
+            np.testing.assert_allclose(shares, 1 / 7, atol=0.004)
+    assert (picks.size > 0) == (name != "accelerated-matching-pursuit")
+    assert (probes.size > 0) == (name == "accelerated-matching-pursuit")
