@@ -72,7 +72,13 @@ def ours(case: Case, method: str, threads: int) -> Contestant:
 # Measuring -------------------------------------------------------------------------------
 
 
+REST = 0.1
+"""Seconds before each run: threads of OpenBLAS and OpenMP go on spinning for a while after work,
+and would take a core from whoever comes next."""
+
+
 def seconds(run: Callable[[], object]) -> tuple[float, object]:
+    time.sleep(REST)
     began = time.perf_counter()
     result = run()
     return time.perf_counter() - began, result

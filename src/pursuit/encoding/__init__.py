@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import os
-from typing import cast
+from typing import Any, cast
+
+import numpy as np
 
 from pursuit.atoms.base import FiniteAtoms
 from pursuit.atoms.cone import Cone
 from pursuit.encoding.codes import Codes
-from pursuit.encoding.limits import STEPWISE, limits
+from pursuit.encoding.limits import STEPWISE, Limits, limits
 from pursuit.encoding.plan import Form, Plan, Task, choose
 from pursuit.errors import InputError
 from pursuit.progress import bar
@@ -116,7 +118,7 @@ def encode(
         raise InputError("resume: expected the folder to continue in as out, got none")
     # The compiled part is loaded here: importing this module costs nothing.
     from pursuit.encoding import forms, sources, stream
-    from pursuit.encoding.blocks import thread_count
+    from pursuit.encoding.blocks import single_threaded_blas, thread_count
     from pursuit.encoding.job import Goal, Job, kernel_rules
     from pursuit.encoding.prepare import common_type, equal_to_earlier, prepare_atoms, real_rows
 
@@ -128,27 +130,33 @@ def encode(
     source = sources.open_signals(signals, shape)
     rows = cast(Array, source)  # blocks of an iterator are asked for by slices, as an array is
     dtype = common_type(rows, matrix)
-    orthogonal = method == "orthogonal"
     ends = limits(matrix.shape, method, n_nonzero, max_iter, goal.given)
-    size = (sources.expected(source), *matrix.shape, ends.expected_steps, ends.width)
+    plan = _plan(method, nonnegative, (sources.expected(source), *matrix.shape), ends, dtype)
+    what = (method, nonnegative, count("seed", seed))
+    with single_threaded_blas:  # once for all the steps that ask for it
+        prepared, scale = prepare_atoms(matrix, dtype, bool(unit_atoms), workers)
+        twins, rules = equal_to_earlier(prepared, nonnegative), kernel_rules(ends, dtype)
+        job = Job(rows, prepared, twins, scale, rules, goal, *what, plan)
+        if out is not None or isinstance(source, sources.Blocks):
+            order = stream.Order(job, source, matrix, bool(unit_atoms))
+            return stream.encode_stream(order, out, resume, workers, progress)
+        with bar("encode", job.blocks, progress) as shown:
+            pieces = forms.run(job, workers, shown)
+        return Codes.join(pieces, len(matrix), job.description, str(plan), workers)
+
+
+def _plan(
+    method: str, nonnegative: bool, size: tuple[int, int, int], ends: Limits, dtype: np.dtype[Any]
+) -> Plan:
+    """How the codes of m signals over n atoms of d numbers are made."""
     if method in STEPWISE:
         from pursuit.encoding import batch  # its kernels are compiled for those who ask for it
 
-        plan: Plan = batch.plan(method, matrix.shape, ends, dtype)
-    elif nonnegative:  # the Gram matrix is of float64 there, and not made row by row
-        plan = choose(Task(*size, 8, orthogonal), (Form.GRAM, Form.PRODUCTS))
-    else:
-        plan = choose(Task(*size, dtype.itemsize, orthogonal))
-    prepared, scale = prepare_atoms(matrix, dtype, bool(unit_atoms), workers)
-    twins, rules = equal_to_earlier(prepared, nonnegative), kernel_rules(ends, dtype)
-    what = (method, nonnegative, count("seed", seed))
-    job = Job(rows, prepared, twins, scale, rules, goal, *what, plan)
-    if out is not None or isinstance(source, sources.Blocks):
-        order = stream.Order(job, source, matrix, bool(unit_atoms))
-        return stream.encode_stream(order, out, resume, workers, progress)
-    with bar("encode", job.blocks, progress) as shown:
-        pieces = forms.run(job, workers, shown)
-    return Codes.join(pieces, len(matrix), method, str(plan), workers)
+        return batch.plan(method, size[1:], ends, dtype)
+    # Over a cone the Gram matrix is of float64, and not made row by row.
+    itemsize = 8 if nonnegative else dtype.itemsize
+    task = Task(*size, ends.expected_steps, ends.width, itemsize, method == "orthogonal")
+    return choose(task, (Form.GRAM, Form.PRODUCTS)) if nonnegative else choose(task)
 
 
 def _tolerance(name: str, value: float | None) -> float | None:

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
 FORMAT = 1
+LITTLE = 2**17
+"""Fewer coefficients than this are not worth a thread."""
 _STATUSES = tuple(Status)
 _ARRAYS = ("indptr", "indices", "values", "residual_norms", "iterations", "statuses")
 
@@ -41,6 +43,8 @@ def _concatenated(pieces: list[Piece], threads: int) -> Piece:
     if len(pieces) == 1:
         return pieces[0]
     columns = list(zip(*pieces, strict=True))
+    if sum(len(piece.values) for piece in pieces) < LITTLE:
+        return Piece(*map(np.concatenate, columns))
     ends = [np.cumsum([len(part) for part in column]) for column in columns]
     whole = Piece(*(np.empty(e[-1], c[0].dtype) for e, c in zip(ends, columns, strict=True)))
 

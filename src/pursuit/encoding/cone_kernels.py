@@ -278,7 +278,7 @@ def _settle(fit: Fit, r: int, size: int) -> int:
     return size
 
 
-@uncounted
+@inlined
 def _retreat(fit: Fit, r: int, size: int) -> int:
     """Go towards the goal until a coefficient is zero, and list its atom after the others."""
     share, first_out = 2.0, 0
@@ -537,7 +537,7 @@ def _true_residual2(
     return total
 
 
-@uncounted
+@inlined
 def _finish(
     atoms: Atoms,
     length: Array,

@@ -63,6 +63,11 @@ class Job:
         return self.method == "orthogonal"
 
     @property
+    def description(self) -> str:
+        """The method, as codes name it."""
+        return f"{self.method}, non-negative" if self.nonnegative else self.method
+
+    @property
     def width(self) -> int:
         """The most atoms of a code."""
         return self.plan.width

@@ -99,6 +99,8 @@ def equal_to_earlier(atoms: Atoms, signed: bool = False) -> Array:
     again = np.diff(atoms.norm2[order]) == 0
     # Only atoms of equal norm can be equal, and only if a product with some vector is.
     alike = np.sort(order[np.append(again, False) | np.append(False, again)])
+    if not alike.size:
+        return np.empty(0, np.intp)
     marks = np.empty(len(alike))
     direction: Array = np.random.default_rng(0).random((atoms.rows.shape[1],))
     project(atoms.rows, alike, direction, marks)

@@ -63,7 +63,7 @@ class Order:
         plan, dtype = self.job.plan, self.job.dtype
         return About(
             len(self.atoms),
-            self.job.method,
+            self.job.description,
             str(plan),
             plan.block,
             plan.width,
@@ -117,7 +117,7 @@ class InMemory:
     def finish(self, signals: int) -> Codes:
         order = self._order
         pieces = [self._pieces[number] for number in sorted(self._pieces)]
-        return Codes.join(pieces, len(order.atoms), order.job.method, str(order.job.plan))
+        return Codes.join(pieces, len(order.atoms), order.job.description, str(order.job.plan))
 
     def close(self) -> None:
         pass
