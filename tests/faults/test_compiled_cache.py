@@ -1,0 +1,35 @@
+"""Compiled code that an earlier version left on disk does no harm."""
+
+import os
+import subprocess
+import sys
+
+MODULE = """
+from typing import NamedTuple
+from pursuit.compiling import strict
+
+class {name}(NamedTuple):
+    number: float
+
+@strict
+def doubled(given: {name}) -> float:
+    return {factor} * given.number
+
+print(doubled({name}(21.0)))
+"""
+
+
+def run(path, name, factor):
+    path.write_text(MODULE.format(name=name, factor=factor))
+    os.utime(path, (1_000_000_000 + factor, 1_000_000_000 + factor))
+    command = [sys.executable, "-c", f"import {path.stem}"]
+    done = subprocess.run(command, cwd=path.parent, capture_output=True, text=True, check=False)
+    return done.stdout.strip(), done.stderr
+
+
+def test_an_index_with_names_that_are_gone_counts_as_empty(tmp_path):
+    path = tmp_path / "kernels.py"
+    assert run(path, "Before", 1) == ("21.0", "")
+    assert list(tmp_path.glob("__pycache__/*.nbi"))
+    # The function is where it was, so the index is found; the class that it names is not.
+    assert run(path, "After", 2) == ("42.0", "")
