@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
+from functools import cache
+from hashlib import blake2b
+from pathlib import Path
 from typing import Any, TypeVar, cast
 
 from numba import njit
@@ -25,12 +29,16 @@ def compiled(**options: Any) -> Callable[[Function], Function]:
 
 
 def _forgive(dispatcher: Any) -> None:
-    """Take an index that cannot be read for an empty one.
+    """Take an index of compiled code that is stale or cannot be read for an empty one.
 
     It lists types by the names of their classes, and an earlier version of the package may have
     left one with names that are gone: loading it would end in an error before its age is looked at.
     """
-    file = dispatcher._cache._cache_file
+    file = getattr(getattr(dispatcher, "_cache", None), "_cache_file", None)
+    if file is None or not hasattr(file, "_source_stamp"):
+        return  # no compiler, or one that keeps its results in another way
+    # A kernel is made of functions and constants of other files too.
+    file._source_stamp = (file._source_stamp, _sources())
     load = file._load_index
 
     def load_index() -> dict[Any, Any]:
@@ -41,6 +49,19 @@ def _forgive(dispatcher: Any) -> None:
         return index
 
     file._load_index = load_index
+
+
+@cache
+def _sources() -> str:
+    """A mark of the package's files as they are: names, sizes and times."""
+    files = []
+    for folder, _, names in os.walk(Path(__file__).parent):
+        files += [os.path.join(folder, name) for name in names if name.endswith(".py")]
+    mark = blake2b(digest_size=16)
+    for path in sorted(files):
+        about = os.stat(path)
+        mark.update(f"{path} {about.st_size} {about.st_mtime_ns}".encode())
+    return mark.hexdigest()
 
 
 strict = compiled()

@@ -44,11 +44,15 @@ def _why_not(rules: Method) -> str:
     return ""
 
 
-def begin_at(x: Point, weights: Array) -> None:
-    """Give a point at zero its first coefficients."""
-    if weights.min() < 0:
+def check_weights(atoms: AtomSet, weights: Array | None) -> None:
+    """Refuse a start outside of a cone; other sets pass."""
+    if isinstance(atoms, Cone) and weights is not None and weights.min() < 0:
         raise InputError(
             f"coef0: expected coefficients of at least 0 over a Cone, got {weights.min():g}"
         )
+
+
+def begin_at(x: Point, weights: Array) -> None:
+    """Give a point at zero its first coefficients."""
     x.coef[...] = weights
     x.refresh()

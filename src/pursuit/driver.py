@@ -14,7 +14,7 @@ import numpy as np
 
 from pursuit.atoms.base import AtomSet, FiniteAtoms
 from pursuit.atoms.cone import Cone
-from pursuit.cone_start import begin_at, check_cone
+from pursuit.cone_start import begin_at, check_cone, check_weights
 from pursuit.errors import InputError
 from pursuit.methods import Method, as_method
 from pursuit.momentum import Stepper
@@ -144,6 +144,7 @@ def solve(
         raise InputError(f"tol: {rules.name} sees no slope to test; expected target or max_iter")
     stop = Stopping.checked(given, max_iter, tol, rtol, target, max_atoms, max_time)
     start, weights0 = _start(given, x0, coef0)
+    check_weights(atoms, weights0)
     unit, scale = atoms.unit() if unit_atoms else (_as_given(atoms), None)
     problem = Problem(f, unit)
     run = Run(problem, count("seed", seed))

@@ -8,6 +8,7 @@ as loading the kernels does, or at once where they are loaded.
 
 from __future__ import annotations
 
+import os
 import sys
 from math import inf, nan
 from typing import TYPE_CHECKING
@@ -32,6 +33,8 @@ if TYPE_CHECKING:
 
 PATIENCE = 1.0
 """Seconds in steps after which a run loads the kernels, if nothing else has."""
+LOADING = 10.0
+"""Seconds that a run must have left to load them: to compile them for the first time takes some."""
 CLOSE = 130
 """Units in the last place within which the driver computes a value anew, and some more."""
 _KERNELS = "pursuit.stretch_kernels"
@@ -66,10 +69,12 @@ class Stretch:
             and isinstance(probe, (Random, Replay, type(None)))
         )
 
-    @staticmethod
-    def worth_it(seconds: float) -> bool:
+    def worth_it(self, seconds: float) -> bool:
         """Whether the kernels are loaded, or a run of so many seconds may load them."""
-        return _KERNELS in sys.modules or seconds >= PATIENCE
+        if os.environ.get("NUMBA_DISABLE_JIT", "0") != "0":
+            return False
+        left = inf if self._stop.max_time is None else self._stop.max_time - seconds
+        return _KERNELS in sys.modules or (seconds >= PATIENCE and left >= LOADING)
 
     def __call__(self, most: int) -> Progress | None:
         """Up to `most` iterations, and the last of them; None if the stepper has to make it."""
@@ -142,7 +147,8 @@ class Stretch:
             goal = stop.goal[0] - gram.value
             goal += CLOSE * eps * max(abs(stop.goal[0]), abs(first), abs(gram.value))
         high = 2 * (first - gram.value)
-        tests = (slope, stop.max_atoms or 0, goal, self._watch, high)
+        atoms = min(stop.max_atoms or 0, len(x.coef) + 1)
+        tests = (slope, atoms, goal, self._watch, high)
         return rules, Ends(*tests, gram.correlations)
 
     def _notes(self) -> Array:

@@ -9,12 +9,15 @@ from pursuit import (
     Dictionary,
     ExactLineSearch,
     LeastSquares,
+    Problem,
     Quadratic,
     Replay,
     SquaredDistance,
     methods,
     solve,
 )
+from pursuit.run import Run
+from pursuit.stopping import Stopping
 from pursuit.stretch import Stretch
 
 METHODS = {
@@ -168,6 +171,31 @@ def test_ties_are_broken_alike(kernels):
     atoms = Dictionary(np.eye(70))
     f = SquaredDistance(rng.choice([-1.0, 1.0], 70))
     compare(kernels, f, atoms, METHODS["greedy-greedy"], tol=0, max_iter=300)
+
+
+def test_limits_that_no_kernel_could_hold(kernels):
+    compare(kernels, *problem(), METHODS["matching-pursuit"], max_atoms=2**70, tol=0)
+
+
+def test_kernels_are_not_loaded_by_a_run_that_is_nearly_over(monkeypatch):
+    monkeypatch.setattr("pursuit.stretch._KERNELS", "not loaded")
+
+    def worth_it(seconds, **stop):
+        given = Problem(*problem())
+        limits = {"rtol": None, "target": None, "max_atoms": None, "max_time": None, **stop}
+        rules = METHODS["matching-pursuit"]
+        stepper = rules.momentum.start(
+            run := Run(given, 0), rules.advance, rules.advance.point(given, np.zeros(D))
+        )
+        stopping = Stopping.checked(given, 10, 0, **limits)
+        return Stretch(run, rules, stepper, stopping, 10).worth_it(seconds)
+
+    assert not worth_it(0.5)
+    assert worth_it(2.0)
+    assert not worth_it(2.0, max_time=3.0)
+    assert worth_it(2.0, max_time=60.0)
+    monkeypatch.setenv("NUMBA_DISABLE_JIT", "1")
+    assert not worth_it(2.0)
 
 
 def test_replayed_atoms_that_run_out_are_an_error(kernels):

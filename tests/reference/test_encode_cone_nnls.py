@@ -127,3 +127,29 @@ def test_matching_pursuit_comes_to_the_scipy_nnls_of_urban(urban):
     best = np.array([nnls(endmembers.T, y)[1] for y in some])
     np.testing.assert_allclose(codes.residual_norms, best, rtol=1e-9)
     assert set(codes.counts()) == {Status.CONVERGED}
+
+
+@FORMS
+def test_nearly_collinear_atoms_of_float32_are_fitted_to_the_end(form, monkeypatch):
+    run_in(monkeypatch, form)
+    atoms = np.array(
+        [
+            [4.7439523, 4.976253, 5.4764814],
+            [-4.696096, -5.416174, -5.3307643],
+            [4.423194, 5.148502, 5.041194],
+            [4.9168296, 5.6190815, 5.5515513],
+        ],
+        np.float32,
+    )
+    signal = np.array([[-0.39590278, 0.38121912, -0.66051215]], np.float32)
+    codes = encode(signal, Cone(atoms), rtol=1e-3)
+    _, best = nnls(atoms.T.astype(float), signal[0].astype(float))
+    assert best < 1e-6
+    assert codes.residual_norms[0] <= 1e-3 * np.linalg.norm(signal)
+    # What is left counts the rounding of large coefficients, and of atoms at unit norm, to float32.
+    row = codes.matrix.toarray()[0].astype(float)
+    left = np.linalg.norm(signal - row @ atoms.astype(float))
+    lengths = np.linalg.norm(atoms.astype(float), axis=1)
+    rounding = np.finfo(np.float32).eps * row @ lengths
+    assert abs(codes.residual_norms[0] - left) <= rounding
+    assert codes.residual_norms[0] > 0.05 * rounding

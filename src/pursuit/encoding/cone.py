@@ -55,7 +55,9 @@ def _rules(job: Job) -> Rules:
 def _room(job: Job, slopes: int) -> Room:
     w = job.width if job.orthogonal else 0
     rest = np.zeros(job.atoms.rows.shape[1])
-    return Room(aligned((slopes,), _DOUBLE), rest, np.zeros((w, w)), np.zeros(w), np.zeros(w))
+    fit = np.zeros((w, w)), np.zeros(w), np.zeros(w)
+    single = job.dtype == np.float32
+    return Room(aligned((slopes,), _DOUBLE), rest, *fit, job.scale, single)
 
 
 class Double:

@@ -48,6 +48,9 @@ SENT_BACK = -2
 NEAR = 1e3
 """One over the squared distance of an atom from those before it above which coefficients lose
 digits that are missed: below, an error of 1e-16 in the products of atoms grows to about 1e-12."""
+EPS = float(np.finfo(np.float64).eps)
+ROUNDED = 1e4
+"""How much larger than the rounding of its coefficients a residual has to be to hide it."""
 TINY = 1e-300
 """What keeps a quotient finite and no other number from being what it is."""
 STEPS_PER_ATOM = 30
@@ -86,13 +89,18 @@ class Small(NamedTuple):
 
 
 class Room(NamedTuple):
-    """Room of one thread: slopes (padded n), a residual (d), and `Fit`'s for w atoms."""
+    """Room of one thread: slopes (padded n), a residual (d), and `Fit`'s for w atoms.
+
+    Codes are written down for atoms times `scale`, in float32 if `single`.
+    """
 
     c: Array
     rest: Array
     lower: Array
     along: Array
     goal: Array
+    scale: Array
+    single: bool
 
 
 # Slopes ------------------------------------------------------------------------------------
@@ -373,7 +381,7 @@ def orthogonal(
                 refused = _pass_over(room.c, j, now, refused)
             if now >= 0:
                 _judge(atoms, length, rules, block, found, fit, now, room.rest, r)
-        _finish(atoms, length, rules, block, found, fit, room.rest, r)
+        _finish(atoms, length, rules, block, found, fit, room, r)
 
 
 @uncounted
@@ -416,7 +424,7 @@ def step_orthogonally(
             for i in range(rest.shape[1]):
                 rest[r, i] = room.rest[i]
         else:
-            _finish(atoms, length, rules, block, found, fit, room.rest, r)
+            _finish(atoms, length, rules, block, found, fit, room, r)
 
 
 @inlined
@@ -473,11 +481,20 @@ def _measure(
 
 @inlined
 def _nothing(atoms: Atoms, rules: Rules, block: Block, found: Found, r: int) -> Any:
-    """The slope that counts as zero: it is a difference of numbers of this size."""
-    weight = np.sqrt(block.norm2[r])
+    """The slope that counts as zero: it is a difference of numbers of this size.
+
+    Products with the signal have its precision, those of atoms are of float64.
+    """
+    return atoms.radius * (rules.rounding * np.sqrt(block.norm2[r]) + 8 * EPS * _weight(found, r))
+
+
+@inlined
+def _weight(found: Found, r: int) -> float:
+    """The sum of the coefficients of atoms at unit norm."""
+    weight = 0.0
     for k in range(found.size[r]):
         weight += found.value[r, k]
-    return rules.rounding * atoms.radius * weight
+    return weight
 
 
 @inlined
@@ -545,7 +562,7 @@ def _finish(
     block: Block,
     found: Found,
     fit: Fit,
-    rest: Array,
+    room: Room,
     r: int,
 ) -> None:
     """The code of a signal for the atoms as they are, corrected if need be; what it leaves."""
@@ -553,13 +570,25 @@ def _finish(
     for k in range(found.size[r]):
         nearest = max(nearest, fit.lower[k, k])
     if nearest * nearest > NEAR:
-        _correct(atoms, length, block, found, fit, rest, r)
-    if found.residual2[r] <= rules.trust * block.norm2[r]:
-        found.residual2[r] = _true_residual2(atoms, length, block, found, rest, r)
+        _correct(atoms, length, block, found, fit, room.rest, r)
+    rounded = ROUNDED * rules.rounding * _weight(found, r)
+    if found.residual2[r] <= max(rules.trust * block.norm2[r], rounded * rounded):
+        if room.single:
+            _round(length, found, room.scale, r)
+        found.residual2[r] = _true_residual2(atoms, length, block, found, room.rest, r)
         if found.residual2[r] <= zero * zero:
             found.status[r] = CONVERGED
     for k in range(found.size[r]):
         found.value[r, k] /= length[found.chosen[r, k]]
+
+
+@inlined
+def _round(length: Array, found: Found, scale: Array, r: int) -> None:
+    """Make the coefficients what they will be when they are written down in float32."""
+    for k in range(found.size[r]):
+        j = found.chosen[r, k]
+        unit = length[j] * scale[j]
+        found.value[r, k] = np.float64(np.float32(found.value[r, k] / unit)) * unit
 
 
 @inlined

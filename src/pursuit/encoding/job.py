@@ -35,7 +35,8 @@ class Goal:
             return np.full(len(signals.norm2), -1.0)
         relative = (self.rtol or 0.0) * np.sqrt(signals.norm2)
         absolute = (self.atol or 0.0) / signals.unscale
-        squared: Array = np.maximum(relative, absolute) ** 2
+        with np.errstate(over="ignore"):
+            squared: Array = np.maximum(relative, absolute) ** 2
         return squared
 
 

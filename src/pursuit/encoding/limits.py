@@ -50,9 +50,11 @@ def limits(
         )
     if n_nonzero is None and max_iter is None and not residual_goal and method not in STEPWISE:
         n_nonzero = max(1, d // 10)
-    atoms = UNLIMITED if n_nonzero is None else count("n_nonzero", n_nonzero, minimum=1)
+    atoms = UNLIMITED
+    if n_nonzero is not None:
+        atoms = min(count("n_nonzero", n_nonzero, minimum=1), UNLIMITED)
     if max_iter is not None:
-        steps = count("max_iter", max_iter, minimum=1)
+        steps = min(count("max_iter", max_iter, minimum=1), UNLIMITED)
     else:
         steps = UNLIMITED if method == "orthogonal" else STEPS
     return Limits(atoms, steps, min(atoms, n, _distinct(method, steps, d)))
