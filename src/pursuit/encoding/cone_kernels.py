@@ -367,10 +367,11 @@ def orthogonal(
     flat_gram, flat_b = gram.reshape(-1), block.c.reshape(-1)
     for r in range(block.c.shape[0]):
         found.status[r] = verdict(block.norm2[r], block.goal2[r], 0, 0, rules)
+        floor = rules.rounding * np.sqrt(block.norm2[r])
         while found.status[r] == GOING:
             used: Any = np.int64(found.size[r])
             _slopes(fit, flat_gram, flat_b, used, length, room.c, r)
-            zero = _nothing(atoms, rules, block, found, r)
+            zero = _nothing(atoms, floor, found, r)
             now, refused = DEPENDENT, 0.0
             while now < 0:
                 j = _best(room.c, 0, room.c.size, zero, refused, found, r)
@@ -381,7 +382,7 @@ def orthogonal(
                 refused = _pass_over(room.c, j, now, refused)
             if now >= 0:
                 _judge(atoms, length, rules, block, found, fit, now, room.rest, r)
-        _finish(atoms, length, rules, block, found, fit, room, r)
+        _finish(atoms, length, rules, block, found, fit, room, floor, r)
 
 
 @uncounted
@@ -406,7 +407,8 @@ def step_orthogonally(
         factor = (small.lower[r], small.along[r], room.goal)
         fit = Fit(small.gram[r], small.b, small.order, found.value, *factor)
         used: Any = np.int64(found.size[r])
-        zero = _nothing(atoms, rules, block, found, r)
+        floor = rules.rounding * np.sqrt(block.norm2[r])
+        zero = _nothing(atoms, floor, found, r)
         now, refused = DEPENDENT, 0.0
         while now < 0:
             j = _best(c, k * n, n, zero, refused, found, r)
@@ -424,7 +426,7 @@ def step_orthogonally(
             for i in range(rest.shape[1]):
                 rest[r, i] = room.rest[i]
         else:
-            _finish(atoms, length, rules, block, found, fit, room, r)
+            _finish(atoms, length, rules, block, found, fit, room, floor, r)
 
 
 @inlined
@@ -480,12 +482,12 @@ def _measure(
 
 
 @inlined
-def _nothing(atoms: Atoms, rules: Rules, block: Block, found: Found, r: int) -> Any:
+def _nothing(atoms: Atoms, floor: float, found: Found, r: int) -> Any:
     """The slope that counts as zero: it is a difference of numbers of this size.
 
-    Products with the signal have its precision, those of atoms are of float64.
+    Products with the signal have its precision, which gives `floor`, those of atoms are of float64.
     """
-    return atoms.radius * (rules.rounding * np.sqrt(block.norm2[r]) + 8 * EPS * _weight(found, r))
+    return atoms.radius * (floor + 8 * EPS * _weight(found, r))
 
 
 @inlined
@@ -563,10 +565,11 @@ def _finish(
     found: Found,
     fit: Fit,
     room: Room,
+    floor: float,
     r: int,
 ) -> None:
     """The code of a signal for the atoms as they are, corrected if need be; what it leaves."""
-    zero, nearest = _nothing(atoms, rules, block, found, r), 1.0
+    zero, nearest = _nothing(atoms, floor, found, r), 1.0
     for k in range(found.size[r]):
         nearest = max(nearest, fit.lower[k, k])
     if nearest * nearest > NEAR:
