@@ -52,7 +52,10 @@ def check_weights(atoms: AtomSet, weights: Array | None) -> None:
         )
 
 
-def begin_at(x: Point, weights: Array) -> None:
-    """Give a point at zero its first coefficients."""
+def begin(x: Point, weights: Array | None) -> Array | None:
+    """Give a point of a cone its first coefficients; those that it still has to count from."""
+    if weights is None or not isinstance(x.atoms, Cone):
+        return weights
     x.coef[...] = weights
     x.refresh()
+    return None

@@ -14,7 +14,7 @@ import numpy as np
 
 from pursuit.atoms.base import AtomSet, FiniteAtoms
 from pursuit.atoms.cone import Cone
-from pursuit.cone_start import begin_at, check_cone, check_weights
+from pursuit.cone_start import begin, check_cone, check_weights
 from pursuit.errors import InputError
 from pursuit.methods import Method, as_method
 from pursuit.momentum import Stepper
@@ -149,13 +149,10 @@ def solve(
     problem = Problem(f, unit)
     run = Run(problem, count("seed", seed))
     x = rules.advance.point(problem, start)
-    offset = weights0 if weights0 is None or scale is None else weights0 * scale
-    if offset is not None and isinstance(unit, Cone):
-        begin_at(x, offset)
-        offset = None
+    offset = begin(x, weights0 if weights0 is None or scale is None else weights0 * scale)
     stepper = rules.momentum.start(run, rules.advance, x)
-    begin = (start, weights0, unit_atoms, run.seed)
-    mark = Fingerprint(f, atoms, rules.advance, rules.momentum, *begin)
+    place = (start, weights0, unit_atoms, run.seed)
+    mark = Fingerprint(f, atoms, rules.advance, rules.momentum, *place)
     if every is None:
         every = max(1, stop.max_iter // 1000)
     driver = _Driver(run, stepper, stop, count("every", every, minimum=1), callback, mark)

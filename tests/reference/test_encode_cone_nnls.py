@@ -5,19 +5,9 @@ import pytest
 from scipy.optimize import nnls
 
 from pursuit import Cone, Status, encode, encoding
-from pursuit.data import find
 from pursuit.encoding.plan import Form, planned
 
 FORMS = pytest.mark.parametrize("form", [Form.GRAM, Form.PRODUCTS])
-
-
-@pytest.fixture(scope="module")
-def urban():
-    path = find("urban77/urban77.npz")
-    if path is None:
-        pytest.skip("urban77/urban77.npz is not in $PURSUIT_DATA")
-    with np.load(path, allow_pickle=False) as file:
-        return file["pixels"].T / 1000, file["endmembers_gt"].T.astype(np.float64)
 
 
 def run_in(monkeypatch, form):

@@ -9,18 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import minimize, nnls
 
-from pursuit.data import find
 from pursuit.encoding.nonnegative import BLOCK, nonnegative_fits, simplex_fits
 from pursuit.errors import InputError
-
-
-@pytest.fixture(scope="module")
-def urban():
-    path = find("urban77/urban77.npz")
-    if path is None:
-        pytest.skip("urban77/urban77.npz is not in $PURSUIT_DATA")
-    with np.load(path, allow_pickle=False) as file:
-        return file["pixels"].T / 1000, file["endmembers_gt"].T.astype(np.float64)
 
 
 def problem(seed, m, n, d, dependent=False):

@@ -35,7 +35,7 @@ from pursuit import (
     solve,
 )
 from pursuit.advances import Advance
-from pursuit.cone_start import begin_at
+from pursuit.cone_start import begin
 from pursuit.corrective import Factor
 from pursuit.methods import NAMED
 from pursuit.problem import Problem
@@ -65,7 +65,7 @@ def walk(rules, f, cone, steps):
     """The point after each step from coefficients of a half, and what the step said of itself."""
     run = Run(Problem(f, cone.unit().atoms), 3)
     x = rules.advance.point(run.problem, np.zeros(f.shape, cone.dtype))
-    begin_at(x, np.full(len(cone), 0.5))
+    begin(x, np.full(len(cone), 0.5))
     stepper = rules.momentum.start(run, rules.advance, x)
     for _ in range(steps):
         yield x, stepper.step()
