@@ -26,8 +26,8 @@ from numpy.typing import NDArray
 from scipy.io import loadmat
 
 from pursuit import Approximate, Dictionary, SquaredDistance, Steepest, methods, solve
-from pursuit.data import find
-from pursuit.directions import Direction
+from pursuit.files.data import find
+from pursuit.rules.directions import Direction
 
 STEPS = 1000
 DELTAS = (0.9, 0.7, 0.5, 0.3)
@@ -122,7 +122,7 @@ def report(name: str, problems: Problems) -> Iterator[tuple[float, float]]:
 def main() -> None:
     for name, problems in (("Gaussian, 200 × 100", gaussian()), ("Urban library", urban())):
         if not problems:
-            print(f"\n{name}: its files were not found (see pursuit.data.find); left out")
+            print(f"\n{name}: its files were not found (see pursuit.files.data.find); left out")
             continue
         shares = dict(report(name, problems))
         verdict = "met" if shares[0.5] <= LIMIT else "missed"

@@ -32,8 +32,8 @@ from convergence_problems import Case, golub, scene, toy, urban, w8a
 
 from pursuit import Dictionary, ExactLineSearch, methods
 from pursuit.methods import NAMED, Method
-from pursuit.problem import Problem
-from pursuit.run import Run
+from pursuit.objectives.problem import Problem
+from pursuit.rules.run import Run
 
 LEVELS = [1e-3, 1e-6, 1e-9]
 END = 0.0

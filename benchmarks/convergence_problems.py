@@ -12,7 +12,7 @@ from scipy.optimize import minimize
 from scipy.special import expit
 
 from pursuit import Coordinates, Dictionary, Logistic, SquaredDistance
-from pursuit.data import find
+from pursuit.files.data import find
 
 PIXELS = range(0, 5929, 59)
 

@@ -22,8 +22,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pursuit import Dictionary, SquaredDistance, encode, solve
-from pursuit.data import find
 from pursuit.encoding.limits import STEPWISE
+from pursuit.files.data import find
 
 Rows = NDArray[np.float64]
 STEPS = 1000

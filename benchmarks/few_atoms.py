@@ -44,7 +44,7 @@ from pursuit import (
     solve,
 )
 from pursuit.atoms import FiniteAtoms
-from pursuit.data import find
+from pursuit.files.data import find
 from pursuit.methods import NAMED, matching_pursuit
 from pursuit.objectives import Objective
 

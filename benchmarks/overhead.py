@@ -21,8 +21,8 @@ import numpy as np
 
 import pursuit
 from pursuit.methods import NAMED
-from pursuit.points import GramPoint
-from pursuit.stretch import Stretch
+from pursuit.points.base import GramPoint
+from pursuit.solving.compiled import Stretch
 
 N, D = 200, 100
 EVERY = 100

@@ -19,8 +19,8 @@ import numpy as np
 from scipy.ndimage import gaussian_filter
 from scipy.optimize import minimize, nnls
 
-from pursuit.data import find
 from pursuit.encoding.nonnegative import nonnegative_fits, simplex_fits
+from pursuit.files.data import find
 
 PER_PIXEL = 200
 """Pixels that the slow way is timed on."""

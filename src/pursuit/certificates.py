@@ -20,20 +20,20 @@ from functools import singledispatch
 from math import inf, isnan
 
 from pursuit import geometry
-from pursuit.adaptive import Adaptive
-from pursuit.advances import Advance, Greedy
+from pursuit.acceleration.adaptive import Adaptive
 from pursuit.atoms.base import FiniteAtoms
 from pursuit.atoms.cone import Cone
-from pursuit.directions import Approximate, Random, Steepest
-from pursuit.errors import InputError
+from pursuit.atoms.sampling import as_sampling
+from pursuit.base.errors import InputError
+from pursuit.base.validation import positive
 from pursuit.geometry import Constant
-from pursuit.momentum import FixedNu, Momentum
-from pursuit.problem import Problem
+from pursuit.objectives.problem import Problem
 from pursuit.rates import Ground, MissingConstant
-from pursuit.results import Origin, Result
-from pursuit.sampling import as_sampling
-from pursuit.steps import AffineInvariant, ExactLineSearch, Smooth
-from pursuit.validation import positive
+from pursuit.rules.advances import Advance, Greedy
+from pursuit.rules.directions import Approximate, Random, Steepest
+from pursuit.rules.momentum import FixedNu, Momentum
+from pursuit.rules.steps import AffineInvariant, ExactLineSearch, Smooth
+from pursuit.solving.results import Origin, Result
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ from importlib import import_module
 
 import typer
 
-from pursuit.errors import PursuitError
+from pursuit.base.errors import PursuitError
 
 app = typer.Typer(
     name="pursuit",

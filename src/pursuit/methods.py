@@ -22,15 +22,15 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from pursuit.adaptive import Adaptive, largest_curvature
-from pursuit.advances import Advance, Greedy
-from pursuit.blended import Blended
-from pursuit.blind import Blind
-from pursuit.corrective import Corrective
-from pursuit.directions import Direction, Random, Steepest
-from pursuit.errors import InputError
-from pursuit.momentum import FixedNu, Momentum, Plain
-from pursuit.steps import AffineInvariant, ExactLineSearch, Smooth, Step
+from pursuit.acceleration.adaptive import Adaptive, largest_curvature
+from pursuit.active.blended import Blended
+from pursuit.active.orthogonal import Corrective
+from pursuit.base.errors import InputError
+from pursuit.rules.advances import Advance, Greedy
+from pursuit.rules.directions import Direction, Random, Steepest
+from pursuit.rules.gradient_free import Blind
+from pursuit.rules.momentum import FixedNu, Momentum, Plain
+from pursuit.rules.steps import AffineInvariant, ExactLineSearch, Smooth, Step
 
 
 @dataclass(frozen=True)

@@ -7,16 +7,16 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from pursuit.errors import MissingExtra
-from pursuit.validation import Array
+from pursuit.base.errors import MissingExtra
+from pursuit.base.validation import Array
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from pursuit.path import SupportPath
     from pursuit.rates import Rate
-    from pursuit.results import Trace
+    from pursuit.solving.path import SupportPath
+    from pursuit.solving.results import Trace
 
 # Okabe and Ito's colours are told apart by colour-blind readers; a line style goes with each,
 # so that a grey print can be read as well.

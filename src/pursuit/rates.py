@@ -25,10 +25,10 @@ import numpy as np
 from pursuit import geometry
 from pursuit.atoms.base import AtomSet
 from pursuit.atoms.cone import Cone
-from pursuit.errors import InputError
+from pursuit.base.errors import InputError
+from pursuit.base.validation import Array, non_negative
 from pursuit.geometry import Constant, Kind
 from pursuit.objectives.base import Objective
-from pursuit.validation import Array, non_negative
 
 SURELY = "surely"
 EXPECTED = "in expectation"

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 from browser import chromium
 
-from pursuit.data import find
+from pursuit.files.data import find
 from pursuit.report import reproduction_page, unmixing_page
-from pursuit.report.scene import Story
+from pursuit.report.unmixing import Story
 from pursuit.unmixing import Scene, h2nmf, read_scene, unmix
 from pursuit.unmixing.convergence import convergence
 

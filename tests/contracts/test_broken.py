@@ -19,8 +19,8 @@ from pursuit import (
 )
 from pursuit.atoms import FiniteAtoms, Groups, RankOne, Unit
 from pursuit.methods import Method
-from pursuit.momentum import Plain
-from pursuit.run import Choice
+from pursuit.rules.momentum import Plain
+from pursuit.rules.run import Choice
 from pursuit.testing import check_atoms, check_method, check_objective
 
 rng = np.random.default_rng(3)
@@ -208,7 +208,7 @@ class Boastful:
     """A step that promises twice what it gains."""
 
     def start(self, run):
-        from pursuit.steps import Smooth
+        from pursuit.rules.steps import Smooth
 
         measure = Smooth().start(run)
 

@@ -6,7 +6,7 @@ from equivalence import paper_boxes as boxes
 
 import pursuit
 from pursuit import methods
-from pursuit.sampling import Stream
+from pursuit.atoms.sampling import Stream
 
 T = 500
 SEEDS = range(3)
@@ -63,7 +63,7 @@ def kind(request):
 
 @pytest.fixture(params=FORMS)
 def form(request, monkeypatch):
-    monkeypatch.setattr("pursuit.points.GRAM_BYTES", FORMS[request.param])
+    monkeypatch.setattr("pursuit.points.base.GRAM_BYTES", FORMS[request.param])
     return request.param
 
 

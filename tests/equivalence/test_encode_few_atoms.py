@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from pursuit import Dictionary, SquaredDistance, encode, solve
-from pursuit.encoding.abreast import Abreast
+from pursuit.encoding.few_atoms import Abreast
 
 STEPS = 40
 

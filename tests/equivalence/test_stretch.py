@@ -16,9 +16,9 @@ from pursuit import (
     methods,
     solve,
 )
-from pursuit.run import Run
-from pursuit.stopping import Stopping
-from pursuit.stretch import Stretch
+from pursuit.rules.run import Run
+from pursuit.solving.compiled import Stretch
+from pursuit.solving.stopping import Stopping
 
 METHODS = {
     "matching-pursuit": methods.matching_pursuit(),
@@ -178,7 +178,7 @@ def test_limits_that_no_kernel_could_hold(kernels):
 
 
 def test_kernels_are_not_loaded_by_a_run_that_is_nearly_over(monkeypatch):
-    monkeypatch.setattr("pursuit.stretch._KERNELS", "not loaded")
+    monkeypatch.setattr("pursuit.solving.compiled._KERNELS", "not loaded")
 
     def worth_it(seconds, **stop):
         given = Problem(*problem())

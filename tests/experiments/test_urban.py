@@ -6,11 +6,12 @@ import numpy as np
 import pytest
 from scipy.io import savemat
 
-from pursuit import InputError, data
+from pursuit import InputError
 from pursuit.experiments import urban
-from pursuit.experiments.scene import BANDS, PIXELS, SPECTRUM, simulated
-from pursuit.experiments.scene import urban as read
+from pursuit.experiments.urban_data import BANDS, PIXELS, SPECTRUM, simulated
+from pursuit.experiments.urban_data import urban as read
 from pursuit.experiments.verdicts import divergence, judge
+from pursuit.files import data
 
 
 @pytest.fixture(scope="module")

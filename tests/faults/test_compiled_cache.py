@@ -6,7 +6,7 @@ import sys
 
 MODULE = """
 from typing import NamedTuple
-from pursuit.compiling import strict
+from pursuit.kernels.compiling import strict
 
 class {name}(NamedTuple):
     number: float

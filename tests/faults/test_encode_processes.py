@@ -13,8 +13,9 @@ import pytest
 from threadpoolctl import threadpool_info
 
 import pursuit
-from pursuit.encoding import blocks, encode
-from pursuit.encoding.blocks import for_each_block
+from pursuit.base import threads as blocks
+from pursuit.base.threads import for_each_block
+from pursuit.encoding import encode
 
 RNG = np.random.default_rng(0)
 ATOMS = RNG.standard_normal((120, 30))
@@ -138,7 +139,7 @@ def test_importing_pursuit_does_not_load_the_compiler():
 
 
 COMPILE_ONE = (
-    "import numpy as np; from pursuit.encoding.kernels import sum_squares; "
+    "import numpy as np; from pursuit.kernels.pursuit import sum_squares; "
     "norms = np.empty(2); sum_squares(np.ones((2, 3)), norms); "
     "print(norms, sum_squares.stats.cache_path)"
 )
@@ -152,7 +153,7 @@ def copy_package(folder):
 
 def test_kernels_are_kept_beside_the_package_or_in_a_folder_of_the_user(tmp_path):
     package = copy_package(tmp_path / "site")
-    kept = package / "pursuit" / "encoding" / "__pycache__"
+    kept = package / "pursuit" / "kernels" / "__pycache__"
     kept.write_text("a file where the folder should be, so that nothing can be written there")
     home = tmp_path / "home"
     home.mkdir()
@@ -170,7 +171,7 @@ def test_kernels_are_kept_beside_the_package_or_in_a_folder_of_the_user(tmp_path
 
 def test_without_any_writable_folder_kernels_are_compiled_and_not_kept(tmp_path):
     package = copy_package(tmp_path / "site")
-    (package / "pursuit" / "encoding" / "__pycache__").write_text("no folder")
+    (package / "pursuit" / "kernels" / "__pycache__").write_text("no folder")
     nowhere = tmp_path / "nowhere"
     nowhere.write_text("no folder either")
     done = run_python(

@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 import scipy.io
 
-from pursuit.errors import InputError
+from pursuit.base.errors import InputError
 from pursuit.files import open_arrays
-from pursuit.tables import read_matrix
+from pursuit.files.tables import read_matrix
 from pursuit.unmixing import read_scene
 
 CUBE = np.random.default_rng(0).integers(0, 1000, (6, 5, 4)).astype(np.uint16)

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from pursuit.data import find
+from pursuit.files.data import find
 
 
 @pytest.fixture(scope="session")

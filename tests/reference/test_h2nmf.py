@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pursuit.data import find
-from pursuit.errors import InputError
+from pursuit.base.errors import InputError
+from pursuit.files.data import find
 from pursuit.unmixing import h2nmf, spa
 from pursuit.unmixing.h2nmf import _leaf, _shares, _threshold, _two_weights
 from pursuit.unmixing.spa import projection_picks

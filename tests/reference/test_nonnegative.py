@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import minimize, nnls
 
+from pursuit.base.errors import InputError
 from pursuit.encoding.nonnegative import BLOCK, nonnegative_fits, simplex_fits
-from pursuit.errors import InputError
 
 
 def problem(seed, m, n, d, dependent=False):

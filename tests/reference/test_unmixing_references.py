@@ -5,7 +5,7 @@ import pytest
 import scipy.io
 from scipy.optimize import nnls
 
-from pursuit.data import find
+from pursuit.files.data import find
 from pursuit.unmixing import h2nmf, read_scene, unmix
 
 

@@ -4,8 +4,8 @@ import numpy as np
 from scipy.optimize import minimize
 
 from pursuit import Huber, Logistic, Quadratic, SquaredDistance, methods
-from pursuit.problem import Problem
-from pursuit.run import Run
+from pursuit.objectives.problem import Problem
+from pursuit.rules.run import Run
 
 
 class Watched:

@@ -14,7 +14,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 
 from pursuit import Dictionary, Quadratic, geometry, solve
-from pursuit.run import Choice
+from pursuit.rules.run import Choice
 
 MANY = settings(max_examples=200)
 """Each property is tried on this many random problems."""

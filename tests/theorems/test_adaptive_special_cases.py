@@ -19,9 +19,9 @@ from pursuit import (
     methods,
     solve,
 )
+from pursuit.atoms.sampling import Sampling
 from pursuit.methods import Method
-from pursuit.run import Run
-from pursuit.sampling import Sampling
+from pursuit.rules.run import Run
 
 
 def iterates(f, atoms, method, T, x0=None, seed=0):

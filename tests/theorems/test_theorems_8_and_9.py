@@ -24,7 +24,7 @@ from pursuit import (
     rates,
     solve,
 )
-from pursuit.run import Run
+from pursuit.rules.run import Run
 
 SLACK = 1e-9
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-import pursuit.points
+import pursuit.points.base
 from pursuit import (
     Adaptive,
     Coordinates,
@@ -26,14 +26,14 @@ from pursuit import (
     methods,
     solve,
 )
-from pursuit.exploration import exploring
-from pursuit.headings import Heading, total
+from pursuit.acceleration.exploration import exploring
+from pursuit.acceleration.headings import Heading, total
+from pursuit.acceleration.patience import Patience
+from pursuit.acceleration.subspace import best, solve_small
+from pursuit.atoms.sampling import Sampling
 from pursuit.methods import Method
-from pursuit.patience import Patience
-from pursuit.problem import Problem
-from pursuit.run import Run
-from pursuit.sampling import Sampling
-from pursuit.subspace import best, solve_small
+from pursuit.objectives.problem import Problem
+from pursuit.rules.run import Run
 
 
 def problem(seed=0, n=30, d=12):
@@ -232,7 +232,7 @@ def test_the_gram_form_and_the_ambient_form_walk_together(options, monkeypatch):
         method = methods.accelerated(patience=0, **options)
         gram = solve(f, atoms, method, max_iter=25, tol=0)
         with monkeypatch.context() as patch:
-            patch.setattr(pursuit.points, "GRAM_BYTES", 0)
+            patch.setattr(pursuit.points.base, "GRAM_BYTES", 0)
             ambient = solve(f, atoms, method, max_iter=25, tol=0)
         assert np.allclose(gram.x, ambient.x, rtol=0, atol=1e-9 * np.abs(gram.x).max())
         assert gram.counts.products == pytest.approx(ambient.counts.products, abs=1)

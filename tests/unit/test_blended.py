@@ -17,13 +17,13 @@ from pursuit import (
     Random,
     SquaredDistance,
     Status,
-    data,
     methods,
     solve,
 )
-from pursuit.blended import Blended
-from pursuit.problem import Problem
-from pursuit.run import Run
+from pursuit.active.blended import Blended
+from pursuit.files import data
+from pursuit.objectives.problem import Problem
+from pursuit.rules.run import Run
 
 
 def stepping(f, atoms, kappa=4.0):
@@ -36,7 +36,9 @@ def stepping(f, atoms, kappa=4.0):
 @pytest.mark.parametrize("kappa", [1.5, 4.0, 100.0])
 @pytest.mark.parametrize("name", QUADRATICS + SMOOTH)
 def test_no_atom_in_use_promises_more_than_its_share_of_the_new_one(name, kappa, monkeypatch):
-    monkeypatch.setattr("pursuit.blended.SPARED", -np.inf)  # an atom that leaves shifts slopes
+    monkeypatch.setattr(
+        "pursuit.active.blended.SPARED", -np.inf
+    )  # an atom that leaves shifts slopes
     rng = np.random.default_rng(0)
     f, rows = objective(name, rng), rng.standard_normal((40, 12))
     atoms = Dictionary(rows).unit().atoms
@@ -53,7 +55,7 @@ def test_no_atom_in_use_promises_more_than_its_share_of_the_new_one(name, kappa,
 
 
 def test_with_a_large_kappa_and_no_drops_it_is_orthogonal_pursuit(monkeypatch):
-    monkeypatch.setattr("pursuit.blended.SPARED", -np.inf)
+    monkeypatch.setattr("pursuit.active.blended.SPARED", -np.inf)
     rng = np.random.default_rng(3)
     f = LeastSquares(rng.standard_normal((60, 40)), rng.standard_normal(60))
     orthogonal = solve(f, Coordinates(40), "orthogonal", max_atoms=20)

@@ -21,14 +21,14 @@ from pursuit import (
     Sphere,
     SquaredDistance,
     Status,
-    data,
     solve,
 )
-from pursuit.corrective import Corrective, Factor
-from pursuit.problem import Problem
-from pursuit.run import Run
-from pursuit.span import Entry
-from pursuit.spans import over
+from pursuit.active.active_set import Entry
+from pursuit.active.orthogonal import Corrective, Factor
+from pursuit.active.restricted import over
+from pursuit.files import data
+from pursuit.objectives.problem import Problem
+from pursuit.rules.run import Run
 
 
 def objective(name, rng, d=12):

@@ -23,8 +23,8 @@ from pursuit import (
     methods,
     solve,
 )
-from pursuit.run import Run
-from pursuit.stale import StaleCorrelations
+from pursuit.rules.approximate import StaleCorrelations
+from pursuit.rules.run import Run
 
 rng = np.random.default_rng(0)
 

@@ -7,8 +7,9 @@ import pytest
 from scipy.io import savemat
 from typer.testing import CliRunner
 
-from pursuit import Dictionary, data, geometry
+from pursuit import Dictionary, geometry
 from pursuit.cli import app
+from pursuit.files import data
 
 SHOWN = ["radius", "diameter", "mDW", "δ̂²", "1/r", "ν′", "ν"]
 

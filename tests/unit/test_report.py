@@ -11,11 +11,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pursuit.errors import InputError, MissingExtra
+from pursuit.base.errors import InputError, MissingExtra
 from pursuit.report import page
 from pursuit.report.charts import Axis, Chart, Line
 from pursuit.report.packing import LEVELS, CodedSpectra, code_spectra, pack, pack_map
-from pursuit.report.scene import Story, unmixing_html, unmixing_page
+from pursuit.report.unmixing import Story, unmixing_html, unmixing_page
 from pursuit.unmixing import Scene, h2nmf, unmix
 from pursuit.unmixing.convergence import convergence
 

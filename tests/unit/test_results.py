@@ -20,8 +20,8 @@ from pursuit import (
     methods,
     solve,
 )
-from pursuit.results import COLUMNS
-from pursuit.state import State
+from pursuit.solving.results import COLUMNS
+from pursuit.solving.state import State
 
 N, D = 20, 8
 rng = np.random.default_rng(0)
@@ -33,7 +33,7 @@ BY_SLOPES = [name for name in methods.NAMED if not methods.NAMED[name]().gradien
 
 @pytest.fixture(params=["gram", "ambient"])
 def form(request, monkeypatch):
-    monkeypatch.setattr("pursuit.points.GRAM_BYTES", 2**28 if request.param == "gram" else 0)
+    monkeypatch.setattr("pursuit.points.base.GRAM_BYTES", 2**28 if request.param == "gram" else 0)
     return request.param
 
 
@@ -141,7 +141,7 @@ class TestTime:
                 return self.now
 
         clock = Clock()
-        monkeypatch.setattr("pursuit.driver.time", clock)
+        monkeypatch.setattr("pursuit.solving.driver.time", clock)
         return clock
 
     def test_seconds_are_those_of_steps_without_observation(self, clock):
@@ -486,7 +486,7 @@ class TestCheckpointFiles:
                 np.testing.assert_array_equal(result.x, expected.x)
 
     def test_another_version_is_named_as_such(self, path, monkeypatch):
-        monkeypatch.setattr("pursuit.state.FORMAT", 999)
+        monkeypatch.setattr("pursuit.solving.state.FORMAT", 999)
         assert "another version" in self.refused(path)
 
     def test_one_with_parts_missing_is_refused(self, path):
@@ -507,7 +507,9 @@ class TestCheckpointFiles:
             file.write(b"half of")
             raise OSError("disk full")
 
-        monkeypatch.setattr("pursuit.state.np", SimpleNamespace(**{**vars(np), "savez": fail}))
+        monkeypatch.setattr(
+            "pursuit.solving.state.np", SimpleNamespace(**{**vars(np), "savez": fail})
+        )
         with pytest.raises(OSError, match="disk full") as caught:
             solve(F, ATOMS, max_iter=7, tol=0, checkpoint=path)
         assert path.read_bytes() == before

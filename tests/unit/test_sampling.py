@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from pursuit import Coordinates, Dictionary, Sampling, Sphere
-from pursuit.sampling import BLOCK, Stream
+from pursuit.atoms.sampling import BLOCK, Stream
 
 
 def stream(sampling, seed=0):

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 import scipy.io
 
-from pursuit.data import find
-from pursuit.errors import InputError, MissingExtra
+from pursuit.base.errors import InputError, MissingExtra
+from pursuit.files.data import find
 from pursuit.unmixing import Scene, read_scene
 
 ROWS, COLUMNS, BANDS = 3, 4, 5

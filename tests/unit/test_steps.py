@@ -24,9 +24,9 @@ from pursuit import (
     methods,
     solve,
 )
-from pursuit.line_search import Line, by_values
-from pursuit.problem import Problem
-from pursuit.run import Run
+from pursuit.objectives.problem import Problem
+from pursuit.rules.line_search import Line, by_values
+from pursuit.rules.run import Run
 
 rng = np.random.default_rng(0)
 X = rng.standard_normal((60, 10))

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 import scipy.io
 
-from pursuit.errors import InputError
-from pursuit.tables import read_matrix
+from pursuit.base.errors import InputError
+from pursuit.files.tables import read_matrix
 
 MATRIX = np.array([[1.0, -2.5, 3e-7], [4.0, 5.0, 6e20]])
 

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pursuit.errors import InputError
+from pursuit.base.errors import InputError
 from pursuit.files.whole import whole_file
 from pursuit.unmixing import Scene, h2nmf, unmix
 from pursuit.unmixing.convergence import convergence

@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from pursuit.errors import InputError
-from pursuit.validation import Array
+from pursuit.base.errors import InputError
+from pursuit.base.validation import Array
 
 Atom = Any
 """An atom is an opaque handle: a row number, an array, a pair (u, v)."""

@@ -9,8 +9,8 @@ import numpy as np
 
 from pursuit.atoms.base import Atom, FiniteAtoms, Unit
 from pursuit.atoms.dictionary import Dictionary
-from pursuit.errors import InputError
-from pursuit.validation import Array
+from pursuit.base.errors import InputError
+from pursuit.base.validation import Array
 
 
 class Cone(FiniteAtoms):

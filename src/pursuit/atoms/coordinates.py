@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from pursuit.atoms.base import Atom, FiniteAtoms
-from pursuit.validation import Array, count
+from pursuit.base.validation import Array, count
 
 
 class Coordinates(FiniteAtoms):

@@ -8,8 +8,8 @@ from hashlib import blake2b
 import numpy as np
 
 from pursuit.atoms.base import Atom, FiniteAtoms, Unit
-from pursuit.errors import InputError
-from pursuit.validation import Array, real_array
+from pursuit.base.errors import InputError
+from pursuit.base.validation import Array, real_array
 
 _COMFORT = (1e-250, 1e250)
 """Sums of squares in this range have lost nothing to underflow or overflow."""

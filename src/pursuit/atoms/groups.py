@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from pursuit.atoms.base import Atom, AtomSet
-from pursuit.errors import InputError
-from pursuit.validation import Array, count
+from pursuit.base.errors import InputError
+from pursuit.base.validation import Array, count
 
 
 class Groups(AtomSet):

@@ -7,8 +7,8 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from pursuit.atoms.base import Atom, AtomSet
-from pursuit.errors import InputError
-from pursuit.validation import Array, count, positive, shaped_array
+from pursuit.base.errors import InputError
+from pursuit.base.validation import Array, count, positive, shaped_array
 
 
 class Oracle(AtomSet):

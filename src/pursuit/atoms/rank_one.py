@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from pursuit.atoms.base import Atom, AtomSet
-from pursuit.singular import leading_pair
-from pursuit.validation import Array, count
+from pursuit.base.leading_pair import leading_pair
+from pursuit.base.validation import Array, count
 
 
 class RankOne(AtomSet):

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from pursuit.atoms.base import Atom, AtomSet
-from pursuit.validation import Array, count
+from pursuit.base.validation import Array, count
 
 
 class Sphere(AtomSet):

@@ -9,8 +9,8 @@ import numpy as np
 
 from pursuit.atoms.base import Atom, AtomSet, FiniteAtoms, Unit
 from pursuit.atoms.dictionary import Dictionary, row_norms
-from pursuit.errors import InputError
-from pursuit.validation import Array, real_array
+from pursuit.base.errors import InputError
+from pursuit.base.validation import Array, real_array
 
 
 class Transformed(AtomSet):

@@ -34,7 +34,7 @@ def constants(
     proved interval, what is proved about it and the theorem that it serves.
     """
     from pursuit.atoms import Dictionary
-    from pursuit.tables import read_matrix
+    from pursuit.files.tables import read_matrix
 
     given = Dictionary(read_matrix(file, variable, columns))
     atoms = Dictionary(given.unit().atoms.matrix) if unit else given  # type: ignore[attr-defined]

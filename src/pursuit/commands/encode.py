@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from pursuit.errors import InputError
+from pursuit.base.errors import InputError
 
 if TYPE_CHECKING:
-    from pursuit.validation import Array
+    from pursuit.base.validation import Array
 
 METHODS = (
     "matching-pursuit",
@@ -87,7 +87,7 @@ def encode(
     """
     from pursuit.atoms.cone import Cone
     from pursuit.encoding import encode as encode_signals
-    from pursuit.tables import read_matrix
+    from pursuit.files.tables import read_matrix
 
     atoms = read_matrix(dictionary, dictionary_variable, columns)
     codes = encode_signals(
@@ -110,7 +110,7 @@ def encode(
 def _read(path: Path, variable: str | None, columns: bool) -> Array:
     """The signals; those of a .npy file stay on the disk."""
     from pursuit.encoding.sources import map_npy
-    from pursuit.tables import read_matrix
+    from pursuit.files.tables import read_matrix
 
     if path.suffix.lower() != ".npy":
         return read_matrix(path, variable, columns)

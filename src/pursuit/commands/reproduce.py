@@ -12,15 +12,15 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from pursuit.errors import InputError
-from pursuit.progress import bar
-from pursuit.validation import count, one_of
+from pursuit.base.errors import InputError
+from pursuit.base.progress import bar
+from pursuit.base.validation import count, one_of
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from pursuit.experiments.curves import Panel
-    from pursuit.experiments.scene import Pixels
+    from pursuit.experiments.urban_data import Pixels
     from pursuit.experiments.verdicts import Finding
 
 EXPERIMENTS = ("toy", "urban", "all")
@@ -78,7 +78,7 @@ def _toy(seeds: int, iterations: int, seed: int) -> list[Panel]:
 
 
 def _scene(data: Path | None) -> Pixels:
-    from pursuit.experiments.scene import urban
+    from pursuit.experiments.urban_data import urban
 
     return urban(data)
 

@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from pursuit.errors import InputError
-from pursuit.progress import Silent, bar
-from pursuit.validation import count, one_of
+from pursuit.base.errors import InputError
+from pursuit.base.progress import Silent, bar
+from pursuit.base.validation import count, one_of
 
 if TYPE_CHECKING:
+    from pursuit.base.validation import Array
     from pursuit.unmixing import Extraction, Scene, Unmixing
-    from pursuit.validation import Array
 
 CONSTRAINTS = ("none", "non-negative", "sum-to-one", "sparse")
 PICKERS = ("h2nmf", "spa")
@@ -177,7 +177,7 @@ def _pick(scene: Scene, how: _How) -> Extraction | None:
 
 
 def _read_known(known: _Known | None, scene: Scene) -> Array:
-    from pursuit.tables import read_matrix
+    from pursuit.files.tables import read_matrix
 
     assert known is not None
     matrix = read_matrix(known.path, known.variable, known.columns)
@@ -198,7 +198,7 @@ def _endmember_names(given: list[str], r: int) -> list[str]:
 def _page(
     unmixing: Unmixing, extraction: Extraction | None, names: list[str], shown: Silent
 ) -> str:
-    from pursuit.report.scene import Story, unmixing_html
+    from pursuit.report.unmixing import Story, unmixing_html
     from pursuit.unmixing.convergence import convergence
 
     _begin(shown, "convergence")

@@ -9,12 +9,12 @@ import numpy as np
 
 from pursuit.atoms.base import FiniteAtoms
 from pursuit.atoms.cone import Cone
+from pursuit.base.errors import InputError
+from pursuit.base.progress import bar
+from pursuit.base.validation import Array, count, non_negative, one_of
 from pursuit.encoding.codes import Codes
 from pursuit.encoding.limits import STEPWISE, Limits, limits
 from pursuit.encoding.plan import Form, Plan, Task, choose
-from pursuit.errors import InputError
-from pursuit.progress import bar
-from pursuit.validation import Array, count, non_negative, one_of
 
 METHODS = ("matching-pursuit", "orthogonal", *STEPWISE)
 
@@ -117,8 +117,8 @@ def encode(
     if resume and out is None:
         raise InputError("resume: expected the folder to continue in as out, got none")
     # The compiled part is loaded here: importing this module costs nothing.
+    from pursuit.base.threads import single_threaded_blas, thread_count
     from pursuit.encoding import forms, sources, stream
-    from pursuit.encoding.blocks import single_threaded_blas, thread_count
     from pursuit.encoding.job import Goal, Job, kernel_rules
     from pursuit.encoding.prepare import common_type, equal_to_earlier, prepare_atoms, real_rows
 

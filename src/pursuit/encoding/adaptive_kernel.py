@@ -12,17 +12,17 @@ from typing import NamedTuple
 
 import numpy as np
 
-from pursuit.adaptive import GROW, LOOKS, SHRINK, SLOW
-from pursuit.compiling import strict
-from pursuit.driver import REFRESH
-from pursuit.encoding.kernels import CONVERGED, GOING, STALLED, compiled, inlined
-from pursuit.encoding.run_kernels import Setting, Watch, ends, flat, inner, left, lowest
-from pursuit.headings import SPOILT
-from pursuit.patience import WINDOW, time_constant
-from pursuit.planar import RENEW
-from pursuit.subspace import CUT
-from pursuit.subspace import solve_small as _solve_small
-from pursuit.validation import Array
+from pursuit.acceleration.adaptive import GROW, LOOKS, SHRINK, SLOW
+from pursuit.acceleration.headings import SPOILT
+from pursuit.acceleration.patience import WINDOW, time_constant
+from pursuit.acceleration.planar import RENEW
+from pursuit.acceleration.subspace import CUT
+from pursuit.acceleration.subspace import solve_small as _solve_small
+from pursuit.base.validation import Array
+from pursuit.kernels.compiling import strict
+from pursuit.kernels.pursuit import CONVERGED, GOING, STALLED, compiled, inlined
+from pursuit.kernels.runs import Setting, Watch, ends, flat, inner, left, lowest
+from pursuit.solving.driver import REFRESH
 
 EPS = float(np.finfo(np.float64).eps)
 ATOM, MEAN, LAST, AWAY, STEP, SPARE = range(6)

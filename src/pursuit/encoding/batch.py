@@ -18,18 +18,17 @@ from typing import Any
 
 import numpy as np
 
-from pursuit.adaptive import SLOW
+from pursuit.acceleration.adaptive import SLOW
 from pursuit.atoms import Dictionary
-from pursuit.driver import REFRESH
+from pursuit.base.errors import InputError
+from pursuit.base.threads import single_threaded_blas
+from pursuit.base.validation import Array
 from pursuit.encoding import forms
-from pursuit.encoding.blocks import single_threaded_blas
+from pursuit.encoding.buffers import fresh, room_for
 from pursuit.encoding.codes import Piece
 from pursuit.encoding.job import Job
-from pursuit.encoding.kernels import GOING, Atoms, Block
 from pursuit.encoding.limits import Limits
 from pursuit.encoding.plan import GRAM_BYTES, WORK_BYTES, Form, Plan
-from pursuit.encoding.room import fresh, room_for
-from pursuit.encoding.run_kernels import Record, Setting, Watch, close
 from pursuit.encoding.runs import (
     SEGMENT,
     Draws,
@@ -40,11 +39,12 @@ from pursuit.encoding.runs import (
     rules_of,
     segments,
 )
-from pursuit.errors import InputError
+from pursuit.kernels.pursuit import GOING, Atoms, Block
+from pursuit.kernels.runs import Record, Setting, Watch, close
 from pursuit.methods import NAMED
 from pursuit.objectives import SquaredDistance
-from pursuit.problem import Problem
-from pursuit.validation import Array
+from pursuit.objectives.problem import Problem
+from pursuit.solving.driver import REFRESH
 
 ONE_ATOM = ("random-pursuit", "accelerated-random")
 """Methods whose steps look at one atom only."""

@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from pursuit.encoding.blocks import for_each_block
-from pursuit.errors import InputError
-from pursuit.results import Status
-from pursuit.validation import Array
+from pursuit.base.errors import InputError
+from pursuit.base.threads import for_each_block
+from pursuit.base.validation import Array
+from pursuit.solving.results import Status
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array

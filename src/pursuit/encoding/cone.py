@@ -10,16 +10,17 @@ from collections.abc import Callable
 
 import numpy as np
 
-from pursuit.encoding import cone_kernels, kernels
+from pursuit.base.validation import Array
+from pursuit.encoding.buffers import aligned, fresh, room_for
 from pursuit.encoding.codes import Piece
-from pursuit.encoding.cone_kernels import Room, Small
 from pursuit.encoding.forms import symmetric_product
 from pursuit.encoding.job import Job
-from pursuit.encoding.kernels import Atoms, Block, Rules
-from pursuit.encoding.lanes import NARROW
 from pursuit.encoding.plan import Form
-from pursuit.encoding.room import aligned, fresh, room_for
-from pursuit.validation import Array
+from pursuit.kernels import cone as cone_kernels
+from pursuit.kernels import pursuit as kernels
+from pursuit.kernels.cone import Room, Small
+from pursuit.kernels.pursuit import Atoms, Block, Rules
+from pursuit.kernels.simd import NARROW
 
 _DOUBLE = np.dtype(np.float64)
 _TILE = NARROW // _DOUBLE.itemsize

@@ -33,9 +33,9 @@ from typing import Any
 
 import numpy as np
 
+from pursuit.base.errors import InputError, PursuitError
+from pursuit.base.validation import Array
 from pursuit.encoding.codes import Codes, Piece
-from pursuit.errors import InputError, PursuitError
-from pursuit.validation import Array
 
 FORMAT = 1
 ABOUT, FINISHED, PART = "about.json", "finished", ".part"

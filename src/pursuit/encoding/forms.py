@@ -6,18 +6,19 @@ from collections.abc import Callable
 
 import numpy as np
 
-from pursuit.encoding import abreast, kernels
-from pursuit.encoding.abreast import Abreast
-from pursuit.encoding.blocks import for_each_block
+from pursuit.base.progress import Silent
+from pursuit.base.threads import for_each_block
+from pursuit.base.validation import Array
+from pursuit.encoding import few_atoms as abreast
+from pursuit.encoding.buffers import aligned, fresh, room_for
 from pursuit.encoding.codes import Piece
+from pursuit.encoding.few_atoms import Abreast
 from pursuit.encoding.job import Job
-from pursuit.encoding.kernels import Bases, Block, Gram, Work
-from pursuit.encoding.lanes import NARROW
 from pursuit.encoding.limits import STEPWISE
 from pursuit.encoding.plan import Form
-from pursuit.encoding.room import aligned, fresh, room_for
-from pursuit.progress import Silent
-from pursuit.validation import Array
+from pursuit.kernels import pursuit as kernels
+from pursuit.kernels.pursuit import Bases, Block, Gram, Work
+from pursuit.kernels.simd import NARROW
 
 GRAM_TILE = 1024
 """Rows and columns of the Gram matrix that one product gives."""

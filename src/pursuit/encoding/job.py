@@ -7,15 +7,15 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from pursuit.encoding import kernels
+from pursuit.base.errors import InputError
+from pursuit.base.validation import Array
 from pursuit.encoding.codes import Piece
-from pursuit.encoding.kernels import Atoms, Found, Rules
-from pursuit.encoding.lanes import WIDE
 from pursuit.encoding.limits import Limits
 from pursuit.encoding.plan import Plan
 from pursuit.encoding.prepare import Signals, prepare_signals
-from pursuit.errors import InputError
-from pursuit.validation import Array
+from pursuit.kernels import pursuit as kernels
+from pursuit.kernels.pursuit import Atoms, Found, Rules
+from pursuit.kernels.simd import WIDE
 
 
 @dataclass(frozen=True)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from pursuit.errors import InputError
-from pursuit.validation import count
+from pursuit.base.errors import InputError
+from pursuit.base.validation import count
 
 STEPS = 1000
 """Steps for each signal where none are given, as in `solve`; orthogonal pursuit needs no limit."""

@@ -14,18 +14,18 @@ from typing import NamedTuple
 
 import numpy as np
 
+from pursuit.base.errors import InputError
+from pursuit.base.progress import bar
+from pursuit.base.threads import for_each_block, single_threaded_blas, thread_count
+from pursuit.base.validation import Array
 from pursuit.encoding import forms
-from pursuit.encoding import nonnegative_kernels as kernels
-from pursuit.encoding.blocks import for_each_block, single_threaded_blas, thread_count
 from pursuit.encoding.codes import Codes
-from pursuit.encoding.cone_kernels import STEPS_PER_ATOM
 from pursuit.encoding.job import Goal, Job, kernel_rules
 from pursuit.encoding.limits import UNLIMITED, Limits
 from pursuit.encoding.plan import Form, Plan
 from pursuit.encoding.prepare import common_type, equal_to_earlier, prepare_atoms, real_rows
-from pursuit.errors import InputError
-from pursuit.progress import bar
-from pursuit.validation import Array
+from pursuit.kernels import nonnegative as kernels
+from pursuit.kernels.cone import STEPS_PER_ATOM
 
 BLOCK = 1024
 """Signals worked on together, whatever the number of threads."""

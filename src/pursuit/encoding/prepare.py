@@ -10,10 +10,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from pursuit.encoding.blocks import for_each_block
-from pursuit.encoding.kernels import Atoms, project, sum_squares
-from pursuit.errors import InputError
-from pursuit.validation import Array
+from pursuit.base.errors import InputError
+from pursuit.base.threads import for_each_block
+from pursuit.base.validation import Array
+from pursuit.kernels.pursuit import Atoms, project, sum_squares
 
 # Squared norms in this range leave room for products and rounding errors in either precision.
 COMFORT = {np.dtype(np.float32): (2.0**-60, 2.0**60), np.dtype(np.float64): (2.0**-300, 2.0**300)}

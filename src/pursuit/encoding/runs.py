@@ -15,12 +15,13 @@ from typing import Any
 import numpy as np
 
 from pursuit import geometry
-from pursuit.advances import Greedy
 from pursuit.atoms.base import FiniteAtoms
-from pursuit.directions import Direction, Random, Replay, Steepest
-from pursuit.driver import REFRESH
-from pursuit.encoding.blocks import for_each_block, thread_count
-from pursuit.encoding.run_kernels import (
+from pursuit.atoms.sampling import as_sampling
+from pursuit.base.errors import InputError
+from pursuit.base.progress import Silent
+from pursuit.base.threads import for_each_block, thread_count
+from pursuit.base.validation import Array, count, positive, real_array, shaped_array
+from pursuit.kernels.runs import (
     Iterates,
     Record,
     Setting,
@@ -29,15 +30,14 @@ from pursuit.encoding.run_kernels import (
     accelerated,
     plain,
 )
-from pursuit.errors import InputError
 from pursuit.methods import Method
-from pursuit.momentum import FixedNu, Plain
-from pursuit.problem import Problem
-from pursuit.progress import Silent
-from pursuit.run import Run
-from pursuit.sampling import as_sampling
-from pursuit.steps import AffineInvariant, ExactLineSearch, Smooth, Step, smoothness
-from pursuit.validation import Array, count, positive, real_array, shaped_array
+from pursuit.objectives.problem import Problem
+from pursuit.rules.advances import Greedy
+from pursuit.rules.directions import Direction, Random, Replay, Steepest
+from pursuit.rules.momentum import FixedNu, Plain
+from pursuit.rules.run import Run
+from pursuit.rules.steps import AffineInvariant, ExactLineSearch, Smooth, Step, smoothness
+from pursuit.solving.driver import REFRESH
 
 BLOCK = 256
 """Signals that are run together and share a stream of draws, whatever the number of threads."""

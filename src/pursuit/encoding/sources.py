@@ -10,11 +10,11 @@ from typing import Any
 
 import numpy as np
 
+from pursuit.base.errors import InputError
+from pursuit.base.validation import Array
 from pursuit.encoding.prepare import real_rows
-from pursuit.errors import InputError
 from pursuit.files.arrays import existing_file, reading
 from pursuit.files.npy import open_npy
-from pursuit.validation import Array
 
 UNKNOWN = 2**20
 """Signals that a job is planned for where nobody knows their number."""

@@ -14,15 +14,15 @@ from typing import Protocol
 
 import numpy as np
 
+from pursuit.base.progress import Silent, bar
+from pursuit.base.threads import for_each_block
+from pursuit.base.validation import Array
 from pursuit.encoding import forms
-from pursuit.encoding.blocks import for_each_block
 from pursuit.encoding.codes import Codes, Piece
 from pursuit.encoding.folder import About, Writer
 from pursuit.encoding.job import Job
 from pursuit.encoding.sources import Blocks
-from pursuit.progress import Silent, bar
-from pursuit.state import fingerprint
-from pursuit.validation import Array
+from pursuit.solving.state import fingerprint
 
 SAMPLED_ROWS = 64
 """Signals that are looked at to recognise them when a run is continued."""

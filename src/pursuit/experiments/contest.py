@@ -8,14 +8,14 @@ from functools import cached_property
 import numpy as np
 
 from pursuit.atoms import Dictionary
-from pursuit.driver import solve
-from pursuit.encoding.blocks import for_each_block, thread_count
+from pursuit.base.progress import Silent
+from pursuit.base.threads import for_each_block, thread_count
+from pursuit.base.validation import Array
 from pursuit.encoding.runs import BLOCK, Rules, rules_of, run_batch
 from pursuit.methods import Method, accelerated
 from pursuit.objectives import SquaredDistance
-from pursuit.problem import Problem
-from pursuit.progress import Silent
-from pursuit.validation import Array
+from pursuit.objectives.problem import Problem
+from pursuit.solving.driver import solve
 
 RESOLUTION = 1e-13
 """A run that converges ends when its loss is this share of the first: below is rounding."""

@@ -9,9 +9,9 @@ from functools import cached_property
 import numpy as np
 
 from pursuit import methods
+from pursuit.base.validation import Array
 from pursuit.methods import Method
 from pursuit.plots import HUGE
-from pursuit.validation import Array
 
 POINTS_PER_DECADE = 40
 

@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from pursuit.atoms import Dictionary
-from pursuit.encoding.blocks import single_threaded_blas
+from pursuit.base.progress import Silent
+from pursuit.base.threads import single_threaded_blas
+from pursuit.base.validation import Array, count
 from pursuit.experiments.contest import Course, Field
 from pursuit.experiments.curves import CONTESTANTS, Curve, Panel, grid_up_to
-from pursuit.progress import Silent
-from pursuit.validation import Array, count
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from pursuit.atoms import Dictionary
-from pursuit.encoding.blocks import single_threaded_blas
+from pursuit.base.progress import Silent
+from pursuit.base.threads import single_threaded_blas
+from pursuit.base.validation import Array, count
 from pursuit.encoding.runs import BLOCK
 from pursuit.experiments.contest import Field
 from pursuit.experiments.curves import CONTESTANTS, Curve, Panel, grid_up_to
-from pursuit.experiments.scene import Pixels, urban
-from pursuit.progress import Silent
-from pursuit.validation import Array, count
+from pursuit.experiments.urban_data import Pixels, urban
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -13,9 +13,9 @@ from itertools import pairwise
 
 import numpy as np
 
+from pursuit.base.validation import Array
 from pursuit.experiments.curves import CONTESTANTS, Curve, Panel
 from pursuit.plots import HUGE
-from pursuit.validation import Array
 
 HOLDS, FAILS = "holds", "does not hold"
 RESOLUTION = 1e-12

@@ -10,7 +10,7 @@ import os
 from collections.abc import Callable
 from pathlib import Path
 
-from pursuit.errors import InputError
+from pursuit.base.errors import InputError
 from pursuit.files.arrays import ArrayFile, existing_file, reading
 from pursuit.files.matlab import open_mat
 from pursuit.files.npy import open_npy, open_npz

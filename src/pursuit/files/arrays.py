@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pursuit.errors import InputError, PursuitError
+from pursuit.base.errors import InputError, PursuitError
 
 Array = NDArray[Any]
 Shape = tuple[int, ...]

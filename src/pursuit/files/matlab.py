@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from pursuit.errors import MissingExtra
+from pursuit.base.errors import MissingExtra
 from pursuit.files.arrays import REAL_KINDS, Array, ArrayFile
 
 HDF5_SIGNATURE = b"\x89HDF\r\n\x1a\n"

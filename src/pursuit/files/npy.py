@@ -9,7 +9,7 @@ from typing import IO, Any
 
 import numpy as np
 
-from pursuit.errors import InputError
+from pursuit.base.errors import InputError
 from pursuit.files.arrays import REAL_KINDS, Array, ArrayFile, Shape, no_arrays
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
-from pursuit.errors import InputError
+from pursuit.base.errors import InputError
 from pursuit.files.arrays import Array, ArrayFile, no_arrays
 
 

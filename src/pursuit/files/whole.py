@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from pursuit.errors import InputError
+from pursuit.base.errors import InputError
 
 
 def writable_path(path: str | os.PathLike[str]) -> Path:

@@ -9,8 +9,7 @@ a float and knows its kind, its proved interval and the theorem that it serves.
 6 (exact; Theorem 9)
 """
 
-from pursuit.geometry.acceleration import nu, nu_random, safe_nu
-from pursuit.geometry.closed_forms import ClosedForm, closed_form
+from pursuit.atoms.closed_forms import ClosedForm, closed_form
 from pursuit.geometry.constant import Constant, Kind
 from pursuit.geometry.curvature import (
     directional_width,
@@ -26,6 +25,7 @@ from pursuit.geometry.curvature import (
 )
 from pursuit.geometry.moments import leverage, optimal_sampling, sampling_quality, second_moment
 from pursuit.geometry.norms import diameter, dual_norm, gauge, radius
+from pursuit.geometry.nu import nu, nu_random, safe_nu
 
 __all__ = [
     "ClosedForm",

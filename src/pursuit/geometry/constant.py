@@ -5,7 +5,7 @@ from __future__ import annotations
 from enum import Enum
 from math import inf
 
-from pursuit.validation import Array
+from pursuit.base.validation import Array
 
 AGREE = 1e-9
 """An interval narrower than this, relative to its ends, is a number known exactly."""

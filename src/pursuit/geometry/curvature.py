@@ -8,14 +8,14 @@ from math import inf, sqrt
 import numpy as np
 
 from pursuit.atoms.base import AtomSet, FiniteAtoms
-from pursuit.errors import InputError
-from pursuit.geometry.closed_forms import closed_form
+from pursuit.atoms.closed_forms import closed_form
+from pursuit.atoms.sampling import Sampling, as_sampling
+from pursuit.base.errors import InputError
+from pursuit.base.validation import Array, shaped_array
 from pursuit.geometry.constant import Constant, Kind, at_least, at_most
 from pursuit.geometry.polar import Width, proved_width, squared_width
 from pursuit.geometry.span import SpanHessian, basis_of, curved, inside, round_bowl
 from pursuit.objectives.base import Objective, QuadraticObjective
-from pursuit.sampling import Sampling, as_sampling
-from pursuit.validation import Array, shaped_array
 
 # Above --------------------------------------------------------------------------------
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from scipy.linalg import solve_triangular
 
-from pursuit.validation import Array
+from pursuit.base.validation import Array
 
 WARM_UP = 30
 """Multiplicative steps before single weights are exchanged."""

@@ -5,13 +5,13 @@ from __future__ import annotations
 import numpy as np
 
 from pursuit.atoms.base import AtomSet, FiniteAtoms
-from pursuit.errors import InputError
-from pursuit.geometry.closed_forms import closed_form
+from pursuit.atoms.closed_forms import closed_form
+from pursuit.atoms.sampling import Moments, Sampling, as_sampling
+from pursuit.base.errors import InputError
+from pursuit.base.validation import Array, positive
 from pursuit.geometry.constant import Constant, Kind
 from pursuit.geometry.designs import d_optimal
 from pursuit.geometry.span import basis_of, inside
-from pursuit.sampling import Moments, Sampling, as_sampling
-from pursuit.validation import Array, positive
 
 
 def second_moment(atoms: AtomSet, sampling: object | None = None) -> Moments:

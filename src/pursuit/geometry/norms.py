@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 
 from pursuit.atoms.base import AtomSet, FiniteAtoms
-from pursuit.errors import InputError
-from pursuit.geometry.closed_forms import closed_form
+from pursuit.atoms.closed_forms import closed_form
+from pursuit.atoms.sampling import Sampling
+from pursuit.base.errors import InputError
+from pursuit.base.validation import Array, shaped_array
 from pursuit.geometry.constant import Constant, Kind
 from pursuit.geometry.span import basis_of, inside
-from pursuit.sampling import Sampling
-from pursuit.validation import Array, shaped_array
 
 
 def radius(atoms: AtomSet) -> Constant:

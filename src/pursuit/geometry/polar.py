@@ -12,8 +12,8 @@ from math import comb
 
 import numpy as np
 
+from pursuit.base.validation import Array
 from pursuit.geometry.designs import e_optimal, multiplicative, whiten
-from pursuit.validation import Array
 
 ENUMERATED = 60_000
 """The most candidates for a corner that are looked at one by one."""

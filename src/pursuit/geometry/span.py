@@ -8,9 +8,9 @@ from functools import cached_property
 import numpy as np
 
 from pursuit.atoms.base import AtomSet, FiniteAtoms
+from pursuit.atoms.sampling import Sampling
+from pursuit.base.validation import Array
 from pursuit.objectives.base import Objective, QuadraticObjective
-from pursuit.sampling import Sampling
-from pursuit.validation import Array
 
 LARGEST = 4000
 """Dimensions of lin(A) up to which a Hessian is formed on it."""

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from pursuit.atoms.base import Atom, AtomSet, FiniteAtoms
-from pursuit.validation import Array
+from pursuit.base.validation import Array
 
 if TYPE_CHECKING:
-    from pursuit.points import Point
+    from pursuit.points.base import Point
 
 
 class Objective(ABC):
@@ -67,7 +67,7 @@ class Objective(ABC):
 
     def ambient_point(self, atoms: AtomSet, x0: Array) -> Point:
         """A point that keeps x itself, for rules that look at gradients themselves."""
-        from pursuit.points import AmbientPoint
+        from pursuit.points.base import AmbientPoint
 
         return AmbientPoint(self, atoms, x0)
 
@@ -103,7 +103,7 @@ class QuadraticObjective(Objective):
         return self.pull(self.image(d))
 
     def point(self, atoms: AtomSet, x0: Array) -> Point:
-        from pursuit.points import GramPoint
+        from pursuit.points.base import GramPoint
 
         if isinstance(atoms, FiniteAtoms) and GramPoint.suits(atoms):
             return GramPoint(self, atoms, x0)

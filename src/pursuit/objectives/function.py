@@ -6,9 +6,9 @@ from collections.abc import Callable
 
 import numpy as np
 
-from pursuit.errors import InputError
+from pursuit.base.errors import InputError
+from pursuit.base.validation import Array, count, non_negative, positive
 from pursuit.objectives.base import Objective
-from pursuit.validation import Array, count, non_negative, positive
 
 
 class Function(Objective):

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from pursuit.atoms.base import Atom, AtomSet
-from pursuit.errors import InputError
+from pursuit.base.errors import InputError
+from pursuit.base.validation import Array, non_negative, positive, shaped_array
 from pursuit.objectives.base import ThroughImage
 from pursuit.objectives.quadratic import DENSE_LIMIT, linear_map
-from pursuit.validation import Array, non_negative, positive, shaped_array
 
 if TYPE_CHECKING:
-    from pursuit.points import Point
+    from pursuit.points.base import Point
 
 Rows = slice | Array
 """The samples that a column of X touches: all of them, or the row numbers of a sparse one."""
@@ -106,7 +106,7 @@ class LinearModel(ThroughImage):
         return EVERY, self.atom_image(atoms, z)
 
     def ambient_point(self, atoms: AtomSet, x0: Array) -> Point:
-        from pursuit.linear_points import LinearPoint
+        from pursuit.points.linear import LinearPoint
 
         return LinearPoint(self, atoms, x0)
 

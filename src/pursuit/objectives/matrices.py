@@ -9,15 +9,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from pursuit.atoms.base import Atom, AtomSet
-from pursuit.errors import InputError
+from pursuit.base.errors import InputError
+from pursuit.base.leading_pair import DENSE
+from pursuit.base.validation import Array, real_array
 from pursuit.objectives.base import QuadraticObjective
 from pursuit.objectives.quadratic import half_square
-from pursuit.singular import DENSE
-from pursuit.validation import Array, real_array
 
 if TYPE_CHECKING:
-    from pursuit.factored import Factors
-    from pursuit.points import Point
+    from pursuit.points.base import Point
+    from pursuit.points.factored import Factors
 
 
 class SparsePlusLowRank:
@@ -78,13 +78,13 @@ class MatrixObjective(QuadraticObjective):
         """‖B‖ over what is known of it, what `rtol` is relative to."""
 
     def origin(self, atoms: AtomSet) -> Any:
-        from pursuit.factored import Factors
+        from pursuit.points.factored import Factors
 
         return Factors.zero(self.shape, self.dtype)
 
     def point(self, atoms: AtomSet, x0: Any) -> Point:
         from pursuit.atoms.rank_one import RankOne
-        from pursuit.factored import Factors
+        from pursuit.points.factored import Factors
 
         if not isinstance(atoms, RankOne):
             raise InputError(
@@ -155,7 +155,7 @@ class MatrixDistance(MatrixObjective):
         return dense
 
     def _point(self, atoms: Any, x0: Factors) -> Point:
-        from pursuit.factored import DistancePoint
+        from pursuit.points.factored import DistancePoint
 
         return DistancePoint(self, atoms, x0)
 
@@ -251,7 +251,7 @@ class MatrixEntries(MatrixObjective):
         return image
 
     def _point(self, atoms: Any, x0: Factors) -> Point:
-        from pursuit.factored import EntriesPoint
+        from pursuit.points.factored import EntriesPoint
 
         return EntriesPoint(self, atoms, x0)
 

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from pursuit.atoms.base import Atom, AtomSet
-from pursuit.errors import InputError
+from pursuit.base.errors import InputError
+from pursuit.base.validation import Array, real_array, shaped_array
 from pursuit.objectives.base import QuadraticObjective, ThroughImage
-from pursuit.validation import Array, real_array, shaped_array
 
 DENSE_LIMIT = 2000
 """Up to this size the largest singular value is taken from a dense factorisation."""
@@ -171,7 +171,7 @@ def largest_singular_value(A: Any) -> float:
     """‖A‖₂: a dense factorisation where it is small, Lanczos otherwise."""
     if isinstance(A, np.ndarray) and min(A.shape) <= DENSE_LIMIT:
         return float(np.linalg.norm(A, 2))
-    from pursuit.singular import leading_pair
+    from pursuit.base.leading_pair import leading_pair
 
     # From its shorter side the iteration ends in as many steps as that has entries.
     return leading_pair(A if A.shape[0] >= A.shape[1] else A.T).sigma

@@ -3,6 +3,6 @@
 from __future__ import annotations
 
 from pursuit.report.reproduction import reproduction_html, reproduction_page
-from pursuit.report.scene import Story, unmixing_html, unmixing_page
+from pursuit.report.unmixing import Story, unmixing_html, unmixing_page
 
 __all__ = ["Story", "reproduction_html", "reproduction_page", "unmixing_html", "unmixing_page"]

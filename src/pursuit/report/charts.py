@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from pursuit.validation import Array
+from pursuit.base.validation import Array
 
 DIGITS = 5
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from pursuit.validation import Array
+from pursuit.base.validation import Array
 
 LEVELS = 4095
 """Steps between the smallest and the largest value of a map."""

@@ -8,7 +8,7 @@ from importlib.util import find_spec
 from typing import Any
 
 from pursuit import __version__
-from pursuit.errors import MissingExtra
+from pursuit.base.errors import MissingExtra
 
 STYLES = ("page.css",)
 LIBRARY = ("theme.js", "unpack.js", "chart.js")

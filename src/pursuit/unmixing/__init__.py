@@ -6,8 +6,8 @@ what is compiled when pixels are unmixed.
 
 from pursuit.unmixing.extraction import Extraction
 from pursuit.unmixing.h2nmf import h2nmf
+from pursuit.unmixing.reading import read_scene
 from pursuit.unmixing.scene import Scene
-from pursuit.unmixing.scenes import read_scene
 from pursuit.unmixing.spa import spa
 from pursuit.unmixing.unmix import unmix
 from pursuit.unmixing.unmixed import Unmixing

@@ -62,7 +62,7 @@ def convergence(pixels: Array, endmembers: Array, *, seed: int = 0) -> Convergen
     from pursuit.atoms import Dictionary
     from pursuit.encoding.runs import rules_of, run_batch
     from pursuit.objectives import SquaredDistance
-    from pursuit.problem import Problem
+    from pursuit.objectives.problem import Problem
 
     signals = _sample(pixels)
     matrix = _unit(endmembers[endmembers.any(axis=1)])

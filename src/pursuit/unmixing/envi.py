@@ -14,7 +14,7 @@ from pathlib import Path
 
 import numpy as np
 
-from pursuit.errors import InputError
+from pursuit.base.errors import InputError
 from pursuit.files.arrays import Array, reading
 
 INTEGERS = {"1": "u1", "2": "i2", "3": "i4", "12": "u2", "13": "u4", "14": "i8", "15": "u8"}

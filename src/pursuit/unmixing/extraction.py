@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pursuit.errors import InputError
-from pursuit.validation import count, real_array
+from pursuit.base.errors import InputError
+from pursuit.base.validation import count, real_array
 
 Array = NDArray[Any]
 Integers = NDArray[np.intp]

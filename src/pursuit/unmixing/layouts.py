@@ -12,7 +12,7 @@ from pathlib import Path
 
 import numpy as np
 
-from pursuit.errors import InputError
+from pursuit.base.errors import InputError
 from pursuit.files.arrays import by
 from pursuit.unmixing.extraction import Array, Integers
 

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from pursuit.errors import InputError
+from pursuit.base.errors import InputError
+from pursuit.base.validation import real_array
 from pursuit.unmixing.extraction import Array, Integers
-from pursuit.validation import real_array
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from pursuit.errors import InputError
+from pursuit.base.errors import InputError
 from pursuit.unmixing.extraction import (
     Array,
     Extraction,

@@ -8,11 +8,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from pursuit.errors import InputError
+from pursuit.base.errors import InputError
+from pursuit.base.validation import count, one_of, real_array
 from pursuit.unmixing.extraction import Array, Extraction
 from pursuit.unmixing.scene import Scene
 from pursuit.unmixing.unmixed import Unmixing
-from pursuit.validation import count, one_of, real_array
 
 BLOCK = 1024
 """Pixels looked at together when fits are compared with measurements."""
@@ -95,7 +95,7 @@ class _Job:
 
 def _free(job: _Job) -> Array:
     """Least squares by the pseudo-inverse of the endmembers at unit norm."""
-    from pursuit.encoding.blocks import for_each_block, thread_count
+    from pursuit.base.threads import for_each_block, thread_count
 
     unit, norms = _unit_rows(job.endmembers)
     inverse = np.linalg.pinv(unit) / norms
@@ -189,7 +189,7 @@ def _quality(
     pixels: Array, abundances: Array, endmembers: Array, threads: int | None
 ) -> tuple[Array, Array, Array]:
     """Residual norm, spectral angle and norm of every pixel."""
-    from pursuit.encoding.blocks import for_each_block, thread_count
+    from pursuit.base.threads import for_each_block, thread_count
 
     found = np.empty((3, len(pixels)))
     spectra, shares = endmembers.astype(np.float64), abundances.astype(np.float64)

@@ -8,11 +8,11 @@ from functools import cached_property
 
 import numpy as np
 
-from pursuit.errors import InputError
+from pursuit.base.errors import InputError
+from pursuit.base.validation import count
 from pursuit.files.whole import whole_file
 from pursuit.unmixing.extraction import Array, Integers
 from pursuit.unmixing.scene import Scene
-from pursuit.validation import count
 
 LISTED = 12
 """How many endmembers are printed one by one."""

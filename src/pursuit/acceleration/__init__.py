@@ -1,0 +1,1 @@
+"""Acceleration without parameters."""

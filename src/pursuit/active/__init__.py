@@ -1,0 +1,1 @@
+"""Methods over the atoms in use: orthogonal and blended pursuit."""

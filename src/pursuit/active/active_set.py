@@ -1,0 +1,186 @@
+"""f over x − span(Z): what the methods that correct all coefficients at once look at.
+
+A `Span` holds the atoms in use in the order in which they came. All that it holds follows from
+that order, so a run stores the order alone and a resumed one finds the same bits. `Span.at(x)`
+is f as a function of the coefficients δ of a step x − Σ δ_i z_i. What depends on the kind of f is
+in `pursuit.active.restricted`.
+
+Every span has a metric, a bound on the Hessian between its atoms that does not depend on x. It
+says which atoms are dependent and how long they are.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from pursuit.active.newton import Apply
+from pursuit.atoms.base import Atom, FiniteAtoms
+from pursuit.base.growing import Numbers, Rows
+from pursuit.base.validation import Array
+from pursuit.objectives.problem import Problem
+from pursuit.points.base import Point
+
+EPS = {np.dtype(t): float(np.finfo(t).eps) for t in (np.float32, np.float64)}
+ULPS = 8
+"""Units in the last place of its terms that a slope may owe to rounding."""
+
+
+class Entry(NamedTuple):
+    """An atom measured against the atoms of a span, in its metric."""
+
+    place: int
+    atom: Atom
+    effect: Array
+    column: Array
+    norm2: float
+
+
+class Span(ABC):
+    """The atoms in use."""
+
+    bounding = True
+    """Whether the metric is known to bound the Hessian."""
+
+    def __init__(self, problem: Problem) -> None:
+        self.f, self.set = problem.f, problem.atoms
+        # A product with one atom is this share of a product with all.
+        self.share = 1 / len(self.set) if isinstance(self.set, FiniteAtoms) else 0.0
+        self.finite = isinstance(self.set, FiniteAtoms)
+        self.places: list[int] = []
+        self.atoms: list[Atom] = []
+        self.effects, self._norms, self._index = Rows(), Numbers(), Numbers(np.int64)
+
+    def __len__(self) -> int:
+        return len(self.places)
+
+    def measure(self, x: Point, place: int) -> Entry:
+        """An atom that may enter."""
+        z = place if self.finite else x.ledger.atom(place)
+        effect = x.effect(z)
+        column, norm2 = self._against(x, z, effect)
+        return Entry(place, z, effect, column, norm2)
+
+    def add(self, entry: Entry) -> None:
+        self.places.append(entry.place)
+        self.atoms.append(entry.atom)
+        self._norms.append(entry.norm2**0.5)
+        self._index.append(entry.place)
+        self.effects.append(entry.effect)
+
+    def drop(self, k: int) -> None:
+        """Forget the k-th atom."""
+        del self.places[k], self.atoms[k]
+        for rows in (self.effects, self._norms, self._index):
+            rows.drop(k)
+
+    @property
+    def norms(self) -> Array:
+        """The lengths of the atoms in the metric."""
+        return self._norms.vector
+
+    @property
+    def index(self) -> Array:
+        """The places of the atoms as an array."""
+        return self._index.vector
+
+    def move(self, x: Point, delta: Array) -> None:
+        """x ← x − Σ δ_i z_i."""
+        x.move_all(delta, self.index, self.effects.matrix)
+
+    def missing(self, x: Point) -> list[int]:
+        """The places of the atoms that x uses and that are not here."""
+        if np.count_nonzero(x.coef) == np.count_nonzero(self.coefficients(x)):
+            return []
+        known = set(self.places)
+        return [place for place in np.flatnonzero(x.coef).tolist() if place not in known]
+
+    def coefficients(self, x: Point) -> Array:
+        """Those of x."""
+        if self.finite:
+            coef: Array = x.coef[self.index]
+            return coef
+        # x may not have room yet for the newest atom of an infinite set.
+        return np.array([x.coef[k] if k < len(x.coef) else 0.0 for k in self.places])
+
+    @abstractmethod
+    def at(self, x: Point) -> Local:
+        """f around x."""
+
+    @abstractmethod
+    def _against(self, x: Point, z: Atom, effect: Array) -> tuple[Array, float]:
+        """The metric between z and the atoms here, and of z with itself."""
+
+    def inner(self, d: Array) -> Array:
+        """⟨d, z_i⟩ for the atoms here."""
+        return np.array([self.set.inner(d, z) for z in self.atoms], np.float64)
+
+
+class Local(ABC):
+    """f(x − Σ δ_i z_i) as a function of δ; a slope is ⟨∇f, z_i⟩."""
+
+    def __init__(self, span: Span, x: Point) -> None:
+        self.span, self.x = span, x
+        self.size = len(span)
+        self._product = self.size * span.share
+        self.first = self._here().astype(np.float64, copy=False)
+
+    def slopes(self, delta: Array) -> Array:
+        """⟨∇f(x − Σ δ_i z_i), z_j⟩ for every atom of the span, in float64."""
+        self.x.counts.products += 2 * self._product
+        return self._slopes(delta)
+
+    def _here(self) -> Array:
+        """The slopes at δ = 0, those that the oracle has just seen if it has."""
+        if self.x.looked and self.span.finite:
+            return self.x.correlations()[self.span.index]
+        return self.slopes(np.zeros(self.size))
+
+    @abstractmethod
+    def _slopes(self, delta: Array) -> Array: ...
+
+    @abstractmethod
+    def hessian(self, delta: Array) -> Apply:
+        """p ↦ ∇²p at δ."""
+
+    @abstractmethod
+    def newton(self, delta: Array, slopes: Array, metric: Apply) -> Array:
+        """The step to the minimiser of the second-order model at δ; `metric` solves with the
+        span's metric."""
+
+    def decrease(self, delta: Array, last: Array) -> float:
+        """A lower bound on f(x) − f(x − Σ δ_i z_i), the slopes at δ being known.
+
+        The slope along the way falls from ⟨first, δ⟩ to ⟨last, δ⟩ by convexity, so that a sum of
+        right ends is below its integral.
+        """
+        middle = self.slopes(0.5 * delta)
+        return max(0.0, 0.5 * float(delta @ middle + delta @ last))
+
+
+def ambient(problem: Problem, x0: Array) -> Point:
+    """A point for a rule that meets each atom once: keeping Gram rows would not pay."""
+    return problem.f.ambient_point(problem.atoms, x0)
+
+
+def largest_slope(x: Point) -> float:
+    """max \\|⟨∇f(x), z⟩\\|, looked at as the oracle of the next step would."""
+    return float(np.abs(x.correlations()).max())
+
+
+def negligible(c: float, x: Point, memory: dict[str, Any]) -> bool:
+    """Whether the oracle's slope is nothing but the rounding of the first one of the run."""
+    first = memory.setdefault("first_oracle", abs(c))
+    return not abs(c) > ULPS * EPS[x.coef.dtype] * first
+
+
+def rounding(span: Span, x: Point, steepness: float) -> float:
+    """The slope, for atoms of length one in the metric, that may be nothing but rounding.
+
+    A slope is a sum of a first one, at most `steepness`, and of the shares of all coefficients.
+    """
+    shares = span.coefficients(x) * span.norms
+    terms = steepness + float(np.sqrt(shares @ shares))
+    return ULPS * EPS[x.coef.dtype] * terms

@@ -1,0 +1,170 @@
+"""Orthogonal pursuit over a cone: a new atom, then the best coefficients that are not negative.
+
+The coefficients are found by an active set, as Lawson and Hanson (1974) do for least squares and
+here for any smooth f: descend over the span of the atoms in use until a coefficient reaches zero,
+let that atom go, and descend again over the others. An atom that has gone in this way comes back
+as soon as it would grow again, so that what is left is the minimiser over the cone of all the
+atoms that the correction began with.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from pursuit.active.active_set import EPS, Entry, negligible, rounding
+from pursuit.active.newton import descend
+from pursuit.active.orthogonal import ACCURACY, DEPENDENT, Factor
+from pursuit.active.restricted import over
+from pursuit.atoms.cone import Cone
+from pursuit.base.growing import Table
+from pursuit.base.validation import Array
+from pursuit.objectives.base import QuadraticObjective
+from pursuit.points.base import Point
+from pursuit.rules.run import Progress, Run
+
+
+class ConeCorrective:
+    """The atoms in use, in the order in which they came, and the factor of their metric.
+
+    Both follow from `run.memory`: "active" are their places, and the first "factored" of them
+    were factored at once when an atom last went. "aside" are atoms that depend on those in use
+    and would gain nothing; they are tried again when an atom has gone.
+    """
+
+    def __init__(self, run: Run) -> None:
+        assert isinstance(run.problem.atoms, Cone)
+        self.memory, self.set = run.memory, run.problem.atoms
+        self.span, self.metric, self.factor = over(run.problem), Table(), Factor()
+        self.accuracy = 0.0 if isinstance(run.problem.f, QuadraticObjective) else ACCURACY
+        self.isometric = getattr(run.problem.f, "isometric", False)
+        self.memory["active"] = self.memory["aside"] = np.empty(0, np.int64)
+        self.memory["factored"] = 0
+
+    def __call__(self, x: Point) -> Progress:
+        self._follow(x)
+        before, used = x.coef.copy(), set(self.span.places)
+        z, c, decrease = self._improve(x)
+        gamma = float(np.abs(x.coef - before).max())
+        if gamma and not used <= set(self.span.places):
+            self.memory["aside"] = np.empty(0, np.int64)
+        self.memory["active"] = self.span.index.copy()
+        slope = float(np.abs(self._slopes(x)).max())
+        return Progress(z, gamma, c, slope, decrease)
+
+    # A new atom -------------------------------------------------------------------------
+
+    def _improve(self, x: Point) -> tuple[int, float, float]:
+        """Let the oracle's atom in, or the next best one if it depends on others, and correct."""
+        x.counts.oracle_calls += 1
+        while True:
+            slopes = self._slopes(x)
+            slopes[self.memory["aside"]] = 0
+            z = int(np.argmax(np.abs(slopes)))
+            c = float(slopes[z])
+            known = negligible(c, x, self.memory) or z in self.span.places
+            if known or self._admit(x, z):
+                return z, c, self._correct(x)
+            self.memory["aside"] = np.append(self.memory["aside"], z)
+
+    def _slopes(self, x: Point) -> Array:
+        """Those along which x may move, as an array of its own."""
+        return self.set.admissible(x.correlations(), x.coef)
+
+    # Which atoms are in use -------------------------------------------------------------
+
+    def _follow(self, x: Point) -> None:
+        """Take in the atoms of the run's memory, and those that x began with."""
+        if not len(self.span) and len(self.memory["active"]):
+            for place in self.memory["active"].tolist():
+                self._take(self.span.measure(x, place))
+            self.factor.renew(self.metric.matrix, int(self.memory["factored"]))
+        aside = set(self.memory["aside"].tolist())
+        for place in self.span.missing(x):
+            if place not in aside and not self._admit(x, place):
+                self.memory["aside"] = np.append(self.memory["aside"], place)
+
+    def _admit(self, x: Point, place: int) -> bool:
+        """Let an atom in unless its distance from the span of the others is rounding.
+
+        Atoms may be nearly dependent: as no coefficient is negative, their shares do not cancel.
+        """
+        entry = self.span.measure(x, place)
+        y, pivot = self.factor.row(entry.column, entry.norm2)
+        ulps = DEPENDENT + len(self.span)
+        # Inner products of images are summed in float64 whatever those are kept in.
+        precision = np.dtype(np.float64) if self.isometric else entry.effect.dtype
+        if pivot <= ulps * EPS[precision] * entry.norm2:
+            return False
+        self.factor.push(y, pivot)
+        self._take(entry)
+        return True
+
+    def _take(self, entry: Entry) -> None:
+        self.span.add(entry)
+        self.metric.append(entry.column, entry.norm2)
+
+    def _let_go(self, x: Point) -> dict[int, float]:
+        """Part with the atoms whose coefficient is zero: their places and lengths."""
+        gone = {}
+        for k in np.flatnonzero(self.span.coefficients(x) == 0)[::-1].tolist():
+            gone[self.span.places[k]] = float(self.span.norms[k])
+            self.span.drop(k)
+            self.metric.drop(k)
+        if gone:
+            self.memory["factored"] = len(self.span)
+            self.factor.renew(self.metric.matrix, len(self.span))
+        return gone
+
+    # Their coefficients -----------------------------------------------------------------
+
+    def _correct(self, x: Point) -> float:
+        """Minimise over the cone of the atoms in use; a lower bound on the decrease of f."""
+        decrease, gone = 0.0, dict[int, float]()
+        # Every turn lets an atom go, or brings one back where f is lower than ever before; only
+        # rounding could make that endless.
+        for _ in range(3 * len(self.span) + 10):
+            gain = self._descend(x) if len(self.span) else None
+            decrease += gain or 0.0
+            left = self._let_go(x)
+            if left:
+                # An atom that goes before anything moved has nothing to gain.
+                gone |= left if gain is not None else {}
+            elif not self._bring_back(x, gone):
+                break
+        return decrease
+
+    def _descend(self, x: Point) -> float | None:
+        """Towards the minimiser over the span, until a coefficient is zero: the decrease of f,
+        or None where x is there already."""
+        local, norms = self.span.at(x), self.span.norms
+        room = self.span.coefficients(x).astype(np.float64)
+
+        def newton(delta: Array, slopes: Array) -> Array:
+            return local.newton(delta, slopes, self.factor.solve)
+
+        self.memory.setdefault("steepness", float(np.max(np.abs(local.first) / norms)))
+        enough = self._enough(x)
+        delta, last = descend(local.slopes, local.first, newton, norms, enough, room)
+        if not delta.any():
+            return None
+        decrease = local.decrease(delta, last)
+        self.span.move(x, delta)
+        return decrease
+
+    def _enough(self, x: Point) -> float:
+        """The slope, for atoms of length one in the metric, that is as good as zero."""
+        steepness: float = self.memory["steepness"]
+        return max(self.accuracy * steepness, rounding(self.span, x, steepness))
+
+    def _bring_back(self, x: Point, gone: dict[int, float]) -> bool:
+        """Let in again the atom that would grow most, of those that went; False if none would."""
+        while gone:
+            places, norms = np.array(list(gone)), np.array(list(gone.values()))
+            slopes = x.correlations()[places] / norms
+            k = int(np.argmin(slopes))
+            if not slopes[k] < -self._enough(x):
+                return False
+            del gone[int(places[k])]
+            if self._admit(x, int(places[k])):
+                return True
+        return False

@@ -1,0 +1,218 @@
+"""How atoms are drawn, and what the constants of the paper need of that."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from pursuit.atoms.base import Atom, AtomSet, FiniteAtoms
+from pursuit.base.errors import InputError
+from pursuit.base.validation import Array, real_array
+
+BLOCK = 256
+"""Atoms are drawn in blocks of this size."""
+
+
+class Sampling:
+    """A distribution over a set of atoms.
+
+    Parameters
+    ----------
+    atoms
+        The set.
+    p
+        Probabilities of the atoms of a finite set; uniform where not given. Every formula of the
+        paper needs lin(A) ⊆ range(P̃), so a p that misses part of the span is refused.
+    """
+
+    def __init__(self, atoms: AtomSet, p: object | None = None) -> None:
+        self.atoms = atoms
+        self._given: Array | None = None if p is None else _probabilities(atoms, p)
+
+    @cached_property
+    def p(self) -> Array:
+        """The probabilities of a finite set."""
+        if not isinstance(self.atoms, FiniteAtoms):
+            raise InputError("sampling: probabilities exist for finite sets of atoms only")
+        if self._given is None:
+            return np.full(len(self.atoms), 1 / len(self.atoms))
+        return self._given
+
+    @property
+    def uniform(self) -> bool:
+        return self._given is None
+
+    @cached_property
+    def _cumulated(self) -> Array:
+        cumulated = np.cumsum(self.p)
+        total: Array = cumulated / cumulated[-1]
+        return total
+
+    def draw(self, rng: np.random.Generator, size: int) -> Sequence[Atom]:
+        """`size` independent draws."""
+        if self.uniform:
+            return self.atoms.draw(rng, size)
+        places = np.searchsorted(self._cumulated, rng.random(size), side="right")
+        drawn: list[int] = places.tolist()
+        return drawn
+
+    @cached_property
+    def moments(self) -> Moments:
+        """P̃, P and the leverages."""
+        from pursuit.atoms.closed_forms import closed_form
+
+        form = closed_form(self.atoms, self)
+        if form is not None:
+            return Moments.diagonal(form.diagonal, finite=isinstance(self.atoms, FiniteAtoms))
+        if not isinstance(self.atoms, FiniteAtoms):
+            raise InputError(
+                f"sampling: the second moments of {type(self.atoms).__name__} are not known"
+            )
+        return Moments.of(self.atoms, self.p)
+
+
+@dataclass(frozen=True)
+class Moments:
+    """P̃ = Σ p_j z_j z_jᵀ in factored form.
+
+    Attributes
+    ----------
+    basis
+        An orthonormal basis of lin(A), rows, shape (r, d); sparse where P̃ is diagonal.
+    spectrum
+        The r positive eigenvalues of P̃, in that basis.
+    leverage
+        w_j = ‖z_j‖_P² = z_jᵀ P z_j with P the pseudo-inverse of P̃; Σ p_j w_j = r. For an
+        infinite set, the values that it takes.
+    """
+
+    basis: Any
+    spectrum: Array
+    leverage: Array
+
+    @staticmethod
+    def of(atoms: FiniteAtoms, p: Array) -> Moments:
+        Z = atoms.matrix.astype(np.float64, copy=False)
+        _, s, vt = np.linalg.svd(np.sqrt(p)[:, None] * Z, full_matrices=False)
+        # Atoms of very different length can hide a direction from a cut on these singular
+        # values: the rank of the directions decides.
+        kept = int(np.count_nonzero(s[: atoms.rank]))
+        basis, s = vt[:kept], s[:kept]
+        whitened = (Z @ basis.T) / s
+        return Moments(basis, s**2, np.einsum("ij,ij->i", whitened, whitened))
+
+    @staticmethod
+    def diagonal(entries: Array, finite: bool) -> Moments:
+        """P̃ diagonal, with atoms of norm one inside the axes of one entry each."""
+        from scipy.sparse import eye_array
+
+        axes = np.flatnonzero(entries)
+        basis = eye_array(len(entries), format="csr")[axes]
+        w = 1 / entries[axes]
+        return Moments(basis, entries[axes], w if finite else np.unique(w))
+
+    @property
+    def matrix(self) -> Array:
+        """P̃, shape (d, d)."""
+        return self._with(self.spectrum)
+
+    @property
+    def inverse(self) -> Array:
+        """P, the pseudo-inverse of P̃, shape (d, d)."""
+        return self._with(1 / self.spectrum)
+
+    def _with(self, spectrum: Array) -> Array:
+        basis = self.basis.toarray() if hasattr(self.basis, "toarray") else self.basis
+        product: Array = (basis.T * spectrum) @ basis
+        return product
+
+    @property
+    def rank(self) -> int:
+        return len(self.spectrum)
+
+    def norm2(self, x: Array) -> float:
+        """‖x‖_P² = xᵀPx."""
+        inside = self.basis @ x.reshape(-1)
+        return float(np.sum(inside**2 / self.spectrum))
+
+
+def as_sampling(atoms: AtomSet, sampling: object | None) -> Sampling:
+    """A `Sampling` over `atoms` from one, from probabilities, or from nothing (uniform)."""
+    if isinstance(sampling, Sampling):
+        return Sampling(atoms, sampling._given)
+    return Sampling(atoms, sampling)
+
+
+def _probabilities(atoms: AtomSet, p: object) -> Array:
+    if not isinstance(atoms, FiniteAtoms):
+        raise InputError("sampling: probabilities need a finite set of atoms")
+    array = real_array("sampling", p, ndim=1).astype(np.float64)
+    if array.shape != (len(atoms),):
+        raise InputError(
+            f"sampling: expected {len(atoms)} probabilities, one for each atom, got {array.size}"
+        )
+    if (array < 0).any() or abs(array.sum() - 1) > 1e-6:
+        raise InputError(
+            "sampling: expected probabilities of at least 0 that sum to 1, got a smallest of "
+            f"{array.min():.3g} and a sum of {array.sum():.6g}"
+        )
+    drawn = array > 0
+    rank = int(np.linalg.matrix_rank(atoms.matrix[drawn] / atoms.norms[drawn, None]))
+    if rank < atoms.rank:
+        raise InputError(
+            f"sampling: the atoms with positive probability span {rank} of {atoms.rank} "
+            "dimensions; expected probabilities that reach all of lin(A)"
+        )
+    normalised: Array = array / array.sum()
+    return normalised
+
+
+class Stream:
+    """Draws one at a time from blocks; its position is plain data."""
+
+    _block: Sequence[Atom]
+    _position: int
+    _numbers: Array | None
+
+    def __init__(self, sampling: Sampling, seed: np.random.SeedSequence) -> None:
+        self._sampling = sampling
+        self._rng = np.random.Generator(np.random.PCG64(seed))
+        self._refill()
+
+    def __call__(self) -> Atom:
+        if self._position == BLOCK:
+            self._refill()
+        z = self._block[self._position]
+        self._position += 1
+        return z
+
+    def ahead(self, most: int) -> Array:
+        """The next draws of atoms of a finite set, at least one of them and up to `most`."""
+        if self._position == BLOCK:
+            self._refill()
+        if self._numbers is None:
+            self._numbers = np.asarray(self._block, np.int64)
+        return self._numbers[self._position : self._position + most]
+
+    def skip(self, draws: int) -> None:
+        """Pass over draws that `ahead` has shown."""
+        self._position += draws
+
+    def _refill(self) -> None:
+        self._numbers = None
+        self._before = self._rng.bit_generator.state
+        self._block = self._sampling.draw(self._rng, BLOCK)
+        self._position = 0
+
+    def state(self) -> dict[str, Any]:
+        """Where the stream is: the generator before its block, and the place in the block."""
+        return {"generator": self._before, "position": self._position}
+
+    def restore(self, state: dict[str, Any]) -> None:
+        self._rng.bit_generator.state = state["generator"]
+        self._refill()
+        self._position = int(state["position"])

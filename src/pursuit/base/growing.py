@@ -1,0 +1,101 @@
+"""Vectors and matrices that grow with the atoms in use, without being copied each time."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from pursuit.base.validation import Array
+
+
+class Numbers:
+    """A vector that grows by a number."""
+
+    def __init__(self, dtype: type = np.float64) -> None:
+        self._store: Array = np.empty(8, dtype)
+        self._count = 0
+
+    def append(self, number: float) -> None:
+        """Add a number."""
+        if self._count == len(self._store):
+            self._store = np.concatenate([self._store, np.empty_like(self._store)])
+        self._store[self._count] = number
+        self._count += 1
+
+    def drop(self, k: int) -> None:
+        """Close the gap of the k-th number."""
+        self._store[k : self._count - 1] = self._store[k + 1 : self._count]
+        self._count -= 1
+
+    @property
+    def vector(self) -> Array:
+        """What has been added so far; not to be kept."""
+        return self._store[: self._count]
+
+
+class Rows:
+    """A matrix that grows by rows."""
+
+    def __init__(self) -> None:
+        self._store: Array = np.empty((0, 0))
+        self._count = 0
+
+    def append(self, row: Array) -> None:
+        """Add a row; an array of any shape counts as one."""
+        if self._count == len(self._store):
+            wider = np.empty((max(8, 2 * self._count), row.size), row.dtype)
+            if self._count:
+                wider[: self._count] = self._store
+            self._store = wider
+        self._store[self._count] = row.reshape(-1)
+        self._count += 1
+
+    def drop(self, k: int) -> None:
+        """Close the gap of the k-th row."""
+        self._store[k : self._count - 1] = self._store[k + 1 : self._count]
+        self._count -= 1
+
+    @property
+    def matrix(self) -> Array:
+        """What has been added so far; not to be kept."""
+        return self._store[: self._count]
+
+    def times(self, vector: Array) -> Array:
+        """matrix · vector, also when there is no row yet."""
+        return self.matrix @ vector if self._count else np.empty(0)
+
+    def each_times(self, vector: Array) -> Array:
+        """The same one row at a time: no bit depends on which other rows there are."""
+        if not self._count:
+            return np.empty(0)
+        products: Array = self.matrix[:, None, :] @ vector[:, None]
+        return products.reshape(-1)
+
+
+class Table:
+    """A symmetric matrix that grows by one row and column."""
+
+    def __init__(self) -> None:
+        self._store: Array = np.empty((0, 0))
+        self._count = 0
+
+    def append(self, column: Array, corner: float) -> None:
+        """Add what stands beside and below the matrix, and in the new corner."""
+        k = self._count
+        if k == len(self._store):
+            wider = np.empty((max(8, 2 * k), max(8, 2 * k)))
+            wider[:k, :k] = self._store[:k, :k]
+            self._store = wider
+        self._store[k, :k] = self._store[:k, k] = column
+        self._store[k, k] = corner
+        self._count += 1
+
+    def drop(self, k: int) -> None:
+        """Close the gap of the k-th row and column."""
+        keep = np.delete(np.arange(self._count), k)
+        self._count -= 1
+        self._store[: self._count, : self._count] = self._store[np.ix_(keep, keep)]
+
+    @property
+    def matrix(self) -> Array:
+        """What has been added so far; not to be kept."""
+        return self._store[: self._count, : self._count]

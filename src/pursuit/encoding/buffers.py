@@ -1,0 +1,41 @@
+"""Arrays that kernels write to."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from pursuit.base.validation import Array
+from pursuit.encoding.prepare import Signals
+from pursuit.kernels.pursuit import GOING, Found
+
+
+def aligned(shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
+    """Zeros that begin on a cache line, so that vector loads do not straddle two."""
+    total = int(np.prod(shape)) * dtype.itemsize
+    raw = np.zeros(total + 64, np.uint8)
+    start = -raw.ctypes.data % 64
+    return raw[start : start + total].view(dtype).reshape(shape)
+
+
+def room_for(b: int, width: int) -> Found:
+    """The state of a block of b signals, with codes of up to `width` atoms."""
+    return Found(
+        np.empty((b, width), np.int32),
+        np.empty((b, width)),
+        np.empty(b, np.int32),
+        np.empty(b),
+        np.empty(b, np.int64),
+        np.empty(b, np.uint8),
+    )
+
+
+def fresh(room: Found, signals: Signals) -> Found:
+    """The state of signals that nothing was done to yet."""
+    found = Found(*(array[: len(signals.x)] for array in room))
+    found.size[:] = 0
+    found.residual2[:] = signals.norm2
+    found.steps[:] = 0
+    found.status[:] = GOING
+    return found

@@ -1,0 +1,68 @@
+"""Compiled functions that are kept on disk."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from functools import cache
+from hashlib import blake2b
+from pathlib import Path
+from typing import Any, TypeVar, cast
+
+from numba import njit
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+
+def compiled(**options: Any) -> Callable[[Function], Function]:
+    """Compile when first called, without the GIL, and keep the result where a folder allows it."""
+
+    def decorate(function: Function) -> Function:
+        try:
+            dispatcher = njit(cache=True, nogil=True, **options)(function)
+        except RuntimeError:  # neither the package nor the user's cache folder can be written
+            return cast(Function, njit(nogil=True, **options)(function))
+        _forgive(dispatcher)
+        return cast(Function, dispatcher)
+
+    return decorate
+
+
+def _forgive(dispatcher: Any) -> None:
+    """Take an index of compiled code that is stale or cannot be read for an empty one.
+
+    It lists types by the names of their classes, and an earlier version of the package may have
+    left one with names that are gone: loading it would end in an error before its age is looked at.
+    """
+    file = getattr(getattr(dispatcher, "_cache", None), "_cache_file", None)
+    if file is None or not hasattr(file, "_source_stamp"):
+        return  # no compiler, or one that keeps its results in another way
+    # A kernel is made of functions and constants of other files too.
+    file._source_stamp = (file._source_stamp, _sources())
+    load = file._load_index
+
+    def load_index() -> dict[Any, Any]:
+        try:
+            index: dict[Any, Any] = load()
+        except (AttributeError, ImportError):
+            return {}
+        return index
+
+    file._load_index = load_index
+
+
+@cache
+def _sources() -> str:
+    """A mark of the package's files as they are: names, sizes and times."""
+    files = []
+    for folder, _, names in os.walk(Path(__file__).parent.parent):
+        files += [os.path.join(folder, name) for name in names if name.endswith(".py")]
+    mark = blake2b(digest_size=16)
+    for path in sorted(files):
+        about = os.stat(path)
+        mark.update(f"{path} {about.st_size} {about.st_mtime_ns}".encode())
+    return mark.hexdigest()
+
+
+strict = compiled()
+"""Compile a function whose arithmetic is done as it is written."""

@@ -1,0 +1,623 @@
+"""Non-negative pursuit for blocks of signals: the kernels of `kernels.py` over a cone.
+
+With c = Z·residual, an atom with c_j > 0 wants to grow, and one with c_j < 0 to shrink, which it
+can while its coefficient is positive. Slopes c come from rows of the Gram matrix, or from a
+matrix product for each step. The coefficients of orthogonal pursuit are those of the best fit
+with a ≥ 0 of the atoms in use, by Lawson and Hanson's active set with a Cholesky factor that grows
+by a row when an atom enters; products of atoms are summed in float64 for signals of any type.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from pursuit.base.validation import Array
+from pursuit.kernels.pursuit import (
+    CONVERGED,
+    GOING,
+    NOTHING,
+    STALLED,
+    Atoms,
+    Block,
+    Found,
+    Rules,
+    inlined,
+    residual2,
+    settle,
+    uncounted,
+    verdict,
+)
+from pursuit.kernels.simd import (
+    NARROW,
+    first,
+    highest,
+    larger,
+    minus,
+    narrow,
+    product,
+    store,
+    times,
+)
+
+DEPENDENT = -1
+"""What `_admit` gives for an atom in the span of those in use."""
+SENT_BACK = -2
+"""What `_admit` gives for an atom that the best fit does not use after all: rounding."""
+NEAR = 1e3
+"""One over the squared distance of an atom from those before it above which coefficients lose
+digits that are missed: below, an error of 1e-16 in the products of atoms grows to about 1e-12."""
+EPS = float(np.finfo(np.float64).eps)
+ROUNDED = 1e4
+"""How much larger than the rounding of its coefficients a residual has to be to hide it."""
+TINY = 1e-300
+"""What keeps a quotient finite and no other number from being what it is."""
+STEPS_PER_ATOM = 30
+"""Steps for each atom of the widest code after which a signal has stalled. In exact arithmetic no
+set of atoms is met twice; this is for rounding."""
+
+
+class Fit(NamedTuple):
+    """Least squares with a ≥ 0 over a few atoms at unit norm, for each signal of a block.
+
+    `gram` and row r of `b` are products of atoms with each other and with signal r. Row r of
+    `order` lists places in them, first those of the atoms in use, as they came, and row r of
+    `value` their coefficients. For one signal at a time: `lower` is the Cholesky factor of their
+    Gram matrix, with one over its diagonal, `along` is L⁻¹ b, and `goal` room for a solution.
+    """
+
+    gram: Array
+    b: Array
+    order: Array
+    value: Array
+    lower: Array
+    along: Array
+    goal: Array
+
+
+class Small(NamedTuple):
+    """For each signal of a block, `Fit`'s `gram`, `b`, `order`, `lower` and `along` for the w atoms
+    that it may use; `atom` (b, w): which atom is in a place of `gram` and `b`."""
+
+    gram: Array
+    b: Array
+    order: Array
+    lower: Array
+    along: Array
+    atom: Array
+
+
+class Room(NamedTuple):
+    """Room of one thread: slopes (padded n), a residual (d), and `Fit`'s for w atoms.
+
+    Codes are written down for atoms times `scale`, in float32 if `single`.
+    """
+
+    c: Array
+    rest: Array
+    lower: Array
+    along: Array
+    goal: Array
+    scale: Array
+    single: bool
+
+
+# Slopes ------------------------------------------------------------------------------------
+
+
+@inlined
+def _uphill(c: Array, begin: int, end: int) -> Any:
+    """argmax c_j over a row of a flat array, the lowest of several; any where none is positive."""
+    nought = times(c.dtype.type(0), narrow(c, begin))
+    best = nought
+    for s in range(begin, end, NARROW // c.itemsize):
+        best = larger(best, narrow(c, s))
+    return _place(c, begin, end, highest(best))
+
+
+@inlined
+def _place(c: Array, begin: int, end: int, top: float) -> Any:
+    """The place of the first number of a row that is `top`, which is at least zero."""
+    nought = times(c.dtype.type(0), narrow(c, begin))
+    tile = NARROW // c.itemsize
+    for s in range(begin, end, tile):
+        here = first(larger(narrow(c, s), nought), top)
+        if here < tile:
+            return s + here
+    return begin
+
+
+@inlined
+def _slopes(
+    fit: Fit, flat_gram: Array, flat_b: Array, used: int, length: Array, c: Array, r: int
+) -> None:
+    """c ← (b − Σ a_k G_k)·length: the slopes at the coefficients, for the atoms as they are."""
+    nought = times(c.dtype.type(0), narrow(c, 0))
+    for s in range(0, c.size, NARROW // c.itemsize):
+        v = narrow(flat_b, r * c.size + s)
+        for k in range(used):
+            row = fit.order[r, k] * fit.gram.shape[1]
+            v = minus(v, fit.value[r, k], narrow(flat_gram, row + s))
+        store(c, s, product(nought, v, narrow(length, s)))
+
+
+# Matching pursuit --------------------------------------------------------------------------
+
+
+@uncounted
+def matching_pursuit(
+    atoms: Atoms, gram: Array, rules: Rules, block: Block, found: Found, rest: Array
+) -> None:
+    """`methods.matching_pursuit` over a cone, for every signal of a block."""
+    rows, c, n = gram.reshape(-1), block.c.reshape(-1), block.c.shape[1]
+    for r in range(block.c.shape[0]):
+        zero = rules.rounding * np.sqrt(block.norm2[r]) * atoms.radius
+        found.status[r] = verdict(block.norm2[r], block.goal2[r], 0, 0, rules)
+        while found.status[r] == GOING:
+            j, gamma = _step(atoms, c, r * n, n, found, zero, r)
+            _close(atoms, rules, block, found, gamma, zero, rest, r)
+            if found.status[r] == GOING:
+                step = c.dtype.type(gamma)
+                for s in range(0, n, NARROW // c.itemsize):
+                    row = narrow(rows, j * gram.shape[1] + s)
+                    store(c, r * n + s, minus(narrow(c, r * n + s), step, row))
+
+
+@uncounted
+def step_from_residuals(
+    atoms: Atoms, rules: Rules, block: Block, rest: Array, live: Array, found: Found, room: Array
+) -> None:
+    """One step of matching pursuit over a cone for each signal of `live`.
+
+    ``block.c[k]`` are the slopes of signal ``live[k]``, `rest` the residuals of all.
+    """
+    c, n = block.c.reshape(-1), block.c.shape[1]
+    for k in range(live.size):
+        r = live[k]
+        zero = rules.rounding * np.sqrt(block.norm2[r]) * atoms.radius
+        j, gamma = _step(atoms, c, k * n, n, found, zero, r)
+        _close(atoms, rules, block, found, gamma, zero, room, r)
+        step = rest.dtype.type(gamma)
+        for i in range(rest.shape[1]):
+            rest[r, i] -= step * atoms.rows[j, i]
+
+
+@inlined
+def _step(atoms: Atoms, c: Array, at: int, n: int, found: Found, zero: float, r: int) -> Any:
+    """Choose an atom and change its coefficient; the atom and the step, 0 where none is left.
+
+    ``residual2`` falls by ‖residual‖² − ‖residual − γz‖² = γ(2c − γ‖z‖²).
+    """
+    used: Any = np.int64(found.size[r])
+    j, place = _uphill(c, at, at + n) - at, used
+    top = max(c[at + j], c.dtype.type(0))
+    for k in range(used):  # those in use may shrink as well
+        i = np.int64(found.chosen[r, k])
+        here = abs(c[at + i])
+        if here > top or (here == top and i <= j):
+            top, j, place = here, i, k
+    if top <= zero:
+        return j, 0.0
+    slope = np.float64(c[at + j])
+    gamma = slope / atoms.norm2[j]
+    if place == used:
+        found.chosen[r, used], found.value[r, used] = j, 0.0
+        used += 1
+    if found.value[r, place] + gamma <= 0:  # down to zero and no further: the atom leaves
+        gamma = -found.value[r, place]
+        used -= 1
+        found.chosen[r, place] = found.chosen[r, used]
+        found.value[r, place] = found.value[r, used]
+    else:
+        found.value[r, place] += gamma
+    found.size[r] = used
+    found.residual2[r] -= gamma * (2 * slope - gamma * atoms.norm2[j])
+    return j, gamma
+
+
+@inlined
+def _close(
+    atoms: Atoms,
+    rules: Rules,
+    block: Block,
+    found: Found,
+    gamma: float,
+    zero: float,
+    rest: Array,
+    r: int,
+) -> None:
+    """The end of a step: whether the signal is finished."""
+    if gamma == 0:
+        found.status[r] = CONVERGED
+    else:
+        found.steps[r] += 1
+        used: Any = np.int64(found.size[r])
+        if block.goal2[r] >= 0 and found.residual2[r] <= rules.trust * block.norm2[r]:
+            found.residual2[r] = residual2(atoms, block, found, used, rest, r)
+        left2, goal2 = found.residual2[r], block.goal2[r]
+        found.status[r] = verdict(left2, goal2, used, found.steps[r], rules)
+    if found.status[r] != GOING:
+        settle(atoms, rules, block, found, zero, rest, r)
+
+
+# Least squares over the atoms in use -------------------------------------------------------
+
+
+@inlined
+def _enter(fit: Fit, r: int, k: int, dependent: float) -> Any:
+    """Row k of the factor for the atom listed there; False if it is in the span of the others."""
+    j = fit.order[r, k]
+    pivot, w = fit.gram[j, j], fit.b[r, j]
+    least = dependent * pivot
+    for i in range(k):
+        t = fit.gram[j, fit.order[r, i]]
+        for l in range(i):
+            t -= fit.lower[i, l] * fit.lower[k, l]
+        t *= fit.lower[i, i]
+        fit.lower[k, i] = t
+        pivot -= t * t
+        w -= t * fit.along[i]
+    fit.lower[k, k] = 1 / np.sqrt(max(pivot, least))
+    fit.along[k] = w * fit.lower[k, k]
+    return pivot > least
+
+
+@inlined
+def _solve(fit: Fit, size: int) -> float:
+    """Lᵀ goal = along; the least coefficient."""
+    least = np.inf
+    for k in range(size - 1, -1, -1):
+        a = fit.along[k]
+        for i in range(k + 1, size):
+            a -= fit.lower[i, k] * fit.goal[i]
+        fit.goal[k] = a * fit.lower[k, k]
+        least = min(least, fit.goal[k])
+    return least
+
+
+@inlined
+def _settle(fit: Fit, r: int, size: int) -> int:
+    """The best coefficients of the atoms in use, those at zero left out; how many stay."""
+    while size > 0 and _solve(fit, size) <= 0:
+        size = _retreat(fit, r, size)
+    for k in range(size):
+        fit.value[r, k] = fit.goal[k]
+    return size
+
+
+@inlined
+def _retreat(fit: Fit, r: int, size: int) -> int:
+    """Go towards the goal until a coefficient is zero, and list its atom after the others."""
+    share, first_out = 2.0, 0
+    for k in range(size):
+        if fit.goal[k] <= 0:
+            here = fit.value[r, k] / max(fit.value[r, k] - fit.goal[k], TINY)
+            if here < share:
+                share, first_out = here, k
+    kept = lowest = size
+    for k in range(size - 1, -1, -1):
+        fit.value[r, k] += share * (fit.goal[k] - fit.value[r, k])
+        if k == first_out or fit.value[r, k] <= 0:
+            j = fit.order[r, k]
+            for i in range(k, kept - 1):
+                fit.order[r, i], fit.value[r, i] = fit.order[r, i + 1], fit.value[r, i + 1]
+            kept -= 1
+            fit.order[r, kept], fit.value[r, kept] = j, 0.0
+            lowest = k
+    for k in range(lowest, kept):
+        _enter(fit, r, k, TINY)
+    return kept
+
+
+@inlined
+def _admit(fit: Fit, r: int, used: int, dependent: float, zero: float) -> int:
+    """Let the atom listed after those in use join them: the best fit with a ≥ 0 of all of these.
+
+    How many are in use then, or why the atom may not join.
+    """
+    if not _enter(fit, r, used, dependent):
+        return DEPENDENT
+    if fit.along[used] <= 0:
+        return SENT_BACK
+    fit.value[r, used] = 0.0
+    now = _settle(fit, r, used + 1)
+    if now <= used:
+        now = _return(fit, r, now, used + 1, dependent, zero)
+    return now
+
+
+@uncounted
+def _return(fit: Fit, r: int, used: int, size: int, dependent: float, zero: float) -> int:
+    """Let those of the first `size` atoms that have left come back while their slopes say so."""
+    for _ in range(STEPS_PER_ATOM * size):
+        best, top = -1, zero
+        for p in range(used, size):
+            j = fit.order[r, p]
+            slope = fit.b[r, j]
+            for k in range(used):
+                slope -= fit.gram[j, fit.order[r, k]] * fit.value[r, k]
+            if slope > top:
+                best, top = p, slope
+        if best < 0:
+            break
+        fit.order[r, used], fit.order[r, best] = fit.order[r, best], fit.order[r, used]
+        fit.value[r, used] = 0.0
+        if _enter(fit, r, used, dependent) and fit.along[used] > 0:
+            used = _settle(fit, r, used + 1)
+        else:  # it is not looked at again
+            size -= 1
+            fit.order[r, used], fit.order[r, size] = fit.order[r, size], fit.order[r, used]
+    return used
+
+
+# Orthogonal pursuit ------------------------------------------------------------------------
+
+
+@uncounted
+def orthogonal(
+    atoms: Atoms, length: Array, gram: Array, rules: Rules, block: Block, found: Found, room: Room
+) -> None:
+    """Orthogonal pursuit over a cone for every signal of a block: least squares with a ≥ 0 over
+    the atoms in use, which an atom leaves when its coefficient comes to zero.
+
+    `gram` and ``block.c`` are for atoms at unit norm; `length` are the norms of the atoms.
+    """
+    fit = Fit(gram, block.c, found.chosen, found.value, room.lower, room.along, room.goal)
+    flat_gram, flat_b = gram.reshape(-1), block.c.reshape(-1)
+    for r in range(block.c.shape[0]):
+        found.status[r] = verdict(block.norm2[r], block.goal2[r], 0, 0, rules)
+        floor = rules.rounding * np.sqrt(block.norm2[r])
+        while found.status[r] == GOING:
+            used: Any = np.int64(found.size[r])
+            _slopes(fit, flat_gram, flat_b, used, length, room.c, r)
+            zero = _nothing(atoms, floor, found, r)
+            now, refused = DEPENDENT, 0.0
+            while now < 0:
+                j = _best(room.c, 0, room.c.size, zero, refused, found, r)
+                if j < 0:
+                    break
+                found.chosen[r, used] = j
+                now = _admit(fit, r, used, rules.dependent, zero / atoms.radius)
+                refused = _pass_over(room.c, j, now, refused)
+            if now >= 0:
+                _judge(atoms, length, rules, block, found, fit, now, room.rest, r)
+        _finish(atoms, length, rules, block, found, fit, room, floor, r)
+
+
+@uncounted
+def step_orthogonally(
+    atoms: Atoms,
+    length: Array,
+    rules: Rules,
+    block: Block,
+    rest: Array,
+    live: Array,
+    found: Found,
+    small: Small,
+    room: Room,
+) -> None:
+    """One step of orthogonal pursuit over a cone for each signal of `live`.
+
+    ``block.c[k]`` are the slopes of signal ``live[k]``, `rest` the residuals of all.
+    """
+    c, n = block.c.reshape(-1), block.c.shape[1]
+    for k in range(live.size):
+        r = live[k]
+        factor = (small.lower[r], small.along[r], room.goal)
+        fit = Fit(small.gram[r], small.b, small.order, found.value, *factor)
+        used: Any = np.int64(found.size[r])
+        floor = rules.rounding * np.sqrt(block.norm2[r])
+        zero = _nothing(atoms, floor, found, r)
+        now, refused = DEPENDENT, 0.0
+        while now < 0:
+            j = _best(c, k * n, n, zero, refused, found, r)
+            if j < 0:
+                break
+            _measure(atoms, length, block, found, small, r, used, j)
+            now = _admit(fit, r, used, rules.dependent, zero / atoms.radius)
+            refused = _pass_over(c, k * n + j, now, refused)
+        if now >= 0:
+            for i in range(now):
+                found.chosen[r, i] = small.atom[r, small.order[r, i]]
+            _judge(atoms, length, rules, block, found, fit, now, room.rest, r)
+        if found.status[r] == GOING:
+            _residual(atoms, length, block, found, room.rest, r)
+            for i in range(rest.shape[1]):
+                rest[r, i] = room.rest[i]
+        else:
+            _finish(atoms, length, rules, block, found, fit, room, floor, r)
+
+
+@inlined
+def _best(c: Array, at: int, n: int, zero: float, refused: float, found: Found, r: int) -> Any:
+    """The atom that promises most, or −1 and the status of the signal.
+
+    Slopes are the row of c that begins at `at`; `refused` is the best of those passed over.
+    """
+    j = _uphill(c, at, at + n) - at
+    slope = c[at + j]
+    if slope > zero and found.size[r] < found.chosen.shape[1]:
+        return j
+    found.status[r] = STALLED if max(slope, refused) > 8 * zero else CONVERGED
+    return NOTHING
+
+
+@inlined
+def _pass_over(c: Array, at: int, now: int, refused: float) -> Any:
+    """Look no more at the slope of an atom; the best slope of those that were not let in."""
+    slope = np.float64(c[at])
+    c[at] = 0
+    return max(refused, slope) if now == DEPENDENT else refused
+
+
+@inlined
+def _measure(
+    atoms: Atoms,
+    length: Array,
+    block: Block,
+    found: Found,
+    small: Small,
+    r: int,
+    used: int,
+    j: int,
+) -> None:
+    """Put atom j in the place that is listed after those in use: its products with them."""
+    place = small.order[r, used]
+    small.atom[r, place] = j
+    small.gram[r, place, place] = atoms.norm2[j] / length[j] ** 2
+    for k in range(used):
+        other = small.order[r, k]
+        i = small.atom[r, other]
+        total = 0.0
+        for l in range(atoms.rows.shape[1]):
+            total += np.float64(atoms.rows[i, l]) * np.float64(atoms.rows[j, l])
+        total /= length[i] * length[j]
+        small.gram[r, place, other] = total
+        small.gram[r, other, place] = total
+    total = 0.0
+    for l in range(atoms.rows.shape[1]):
+        total += np.float64(block.x[r, l]) * np.float64(atoms.rows[j, l])
+    small.b[r, place] = total / length[j]
+
+
+@inlined
+def _nothing(atoms: Atoms, floor: float, found: Found, r: int) -> Any:
+    """The slope that counts as zero: it is a difference of numbers of this size.
+
+    Products with the signal have its precision, which gives `floor`, those of atoms are of float64.
+    """
+    return atoms.radius * (floor + 8 * EPS * _weight(found, r))
+
+
+@inlined
+def _weight(found: Found, r: int) -> float:
+    """The sum of the coefficients of atoms at unit norm."""
+    weight = 0.0
+    for k in range(found.size[r]):
+        weight += found.value[r, k]
+    return weight
+
+
+@inlined
+def _judge(
+    atoms: Atoms,
+    length: Array,
+    rules: Rules,
+    block: Block,
+    found: Found,
+    fit: Fit,
+    used: int,
+    rest: Array,
+    r: int,
+) -> None:
+    """The end of a step: what is left of the signal, and whether it is finished."""
+    found.size[r] = used
+    found.steps[r] += 1
+    steps, goal2 = found.steps[r], block.goal2[r]
+    left2 = block.norm2[r]
+    for k in range(used):
+        left2 -= fit.b[r, fit.order[r, k]] * fit.value[r, k]
+    if goal2 >= 0 and left2 <= rules.trust * block.norm2[r]:
+        left2 = _true_residual2(atoms, length, block, found, rest, r)
+    found.residual2[r] = left2
+    found.status[r] = verdict(left2, goal2, used, steps, rules)
+    if found.status[r] == GOING and steps >= STEPS_PER_ATOM * (found.chosen.shape[1] + 1):
+        found.status[r] = STALLED
+
+
+@uncounted
+def _residual(atoms: Atoms, length: Array, block: Block, found: Found, rest: Array, r: int) -> None:
+    """rest ← x − Σ a_k z_k of signal r, two atoms at a time."""
+    for i in range(rest.size):
+        rest[i] = block.x[r, i]
+    used: Any = np.int64(found.size[r])
+    for k in range(0, used - 1, 2):
+        j, l = found.chosen[r, k], found.chosen[r, k + 1]
+        a, b = found.value[r, k] / length[j], found.value[r, k + 1] / length[l]
+        for i in range(rest.size):
+            rest[i] -= a * atoms.rows[j, i] + b * atoms.rows[l, i]
+    if used % 2:
+        j = found.chosen[r, used - 1]
+        a = found.value[r, used - 1] / length[j]
+        for i in range(rest.size):
+            rest[i] -= a * atoms.rows[j, i]
+
+
+@inlined
+def _true_residual2(
+    atoms: Atoms, length: Array, block: Block, found: Found, rest: Array, r: int
+) -> float:
+    """‖x − Σ a_k z_k‖² of signal r, from its definition."""
+    _residual(atoms, length, block, found, rest, r)
+    total = 0.0
+    for i in range(rest.size):
+        total += rest[i] * rest[i]
+    return total
+
+
+@inlined
+def _finish(
+    atoms: Atoms,
+    length: Array,
+    rules: Rules,
+    block: Block,
+    found: Found,
+    fit: Fit,
+    room: Room,
+    floor: float,
+    r: int,
+) -> None:
+    """The code of a signal for the atoms as they are, corrected if need be; what it leaves."""
+    zero, nearest = _nothing(atoms, floor, found, r), 1.0
+    for k in range(found.size[r]):
+        nearest = max(nearest, fit.lower[k, k])
+    if nearest * nearest > NEAR:
+        _correct(atoms, length, block, found, fit, room.rest, r)
+    rounded = ROUNDED * rules.rounding * _weight(found, r)
+    if found.residual2[r] <= max(rules.trust * block.norm2[r], rounded * rounded):
+        if room.single:
+            _round(length, found, room.scale, r)
+        found.residual2[r] = _true_residual2(atoms, length, block, found, room.rest, r)
+        if found.residual2[r] <= zero * zero:
+            found.status[r] = CONVERGED
+    for k in range(found.size[r]):
+        found.value[r, k] /= length[found.chosen[r, k]]
+
+
+@inlined
+def _round(length: Array, found: Found, scale: Array, r: int) -> None:
+    """Make the coefficients what they will be when they are written down in float32."""
+    for k in range(found.size[r]):
+        j = found.chosen[r, k]
+        unit = length[j] * scale[j]
+        found.value[r, k] = np.float64(np.float32(found.value[r, k] / unit)) * unit
+
+
+@inlined
+def _correct(
+    atoms: Atoms, length: Array, block: Block, found: Found, fit: Fit, rest: Array, r: int
+) -> None:
+    """Add the fit of the residual over the atoms in use.
+
+    It would be zero, but for the digits that forming products of atoms costs: these it gives back.
+    """
+    used: Any = np.int64(found.size[r])
+    _residual(atoms, length, block, found, rest, r)
+    for k in range(used):
+        j = found.chosen[r, k]
+        slope = 0.0
+        for i in range(rest.size):
+            slope += atoms.rows[j, i] * rest[i]
+        slope /= length[j]
+        for l in range(k):
+            slope -= fit.lower[k, l] * fit.along[l]
+        fit.along[k] = slope * fit.lower[k, k]
+    _solve(fit, used)
+    left = 0
+    for k in range(used):
+        a = found.value[r, k] + fit.goal[k]
+        if a > 0:
+            found.chosen[r, left], found.value[r, left] = found.chosen[r, k], a
+            left += 1
+    found.size[r] = left

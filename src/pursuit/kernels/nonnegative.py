@@ -1,0 +1,348 @@
+"""Least squares with coefficients of at least zero and of sum one, exactly: active sets.
+
+Lawson and Hanson's method with everything taken from G = Z Zᵀ and b = Z y: the atoms in use (the
+*passive* set, in their words) have a Cholesky factor that grows by a row when an atom enters and
+is rotated back to a triangle when one leaves. Kernels release the GIL and allocate nothing. Where
+the sum is free, orthogonal pursuit over a cone is the method: see `cone_kernels`.
+
+The end is a point where no atom outside has a slope above rounding. In exact arithmetic each
+entering atom lowers the value, so no set of atoms is met twice; what rounding could do to that is
+cut off by a number of steps that no sound problem comes near.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from pursuit.base.validation import Array
+from pursuit.kernels.pursuit import compiled
+
+DEPENDENT = 1e-14
+"""An atom whose squared distance to the span of those in use is below this share of its squared
+norm does not enter: what it could add is among them already."""
+ROUNDING = 64 * float(np.finfo(np.float64).eps)
+"""A slope below this share of the numbers that it is the difference of is zero."""
+STEPS_PER_ATOM = 30
+"""Steps after which a signal is left, for each atom."""
+
+
+class Room(NamedTuple):
+    """Scratch of one thread for problems of n atoms.
+
+    `order`: places of the atoms in use, in the order of the rows of `lower`; `inside`: whether a
+    place is in use; `barred`: whether it was tried in vain since the last move; `lower`: the
+    Cholesky factor of their Gram matrix; `goal` and `unit`: solutions with it. `every` lists all
+    n atoms.
+    """
+
+    every: Array
+    order: Array
+    inside: Array
+    barred: Array
+    lower: Array
+    goal: Array
+    unit: Array
+
+
+def room_for(n: int) -> Room:
+    """Scratch for problems of up to n atoms."""
+    flags = np.zeros((2, n), np.bool_)
+    every, order = np.arange(n, dtype=np.int64), np.zeros(n, np.int64)
+    return Room(every, order, flags[0], flags[1], np.zeros((n, n)), np.zeros(n), np.zeros(n))
+
+
+# The Cholesky factor of the atoms in use ---------------------------------------------------
+
+
+@compiled
+def _enter(gram: Array, active: Array, room: Room, k: int, p: int) -> bool:
+    """Add the atom at place p as row k; False, and nothing changed, if it depends on the others."""
+    order, lower = room.order, room.lower
+    j = active[p]
+    rest = gram[j, j]
+    for i in range(k):
+        s = gram[active[order[i]], j]
+        for l in range(i):
+            s -= lower[i, l] * lower[k, l]
+        s /= lower[i, i]
+        lower[k, i] = s
+        rest -= s * s
+    if not rest > DEPENDENT * gram[j, j]:
+        return False
+    lower[k, k] = np.sqrt(rest)
+    order[k] = p
+    room.inside[p] = True
+    return True
+
+
+@compiled
+def _leave(room: Room, k: int, place: int) -> None:
+    """Remove row `place` of k rows: the rows below move up and are rotated to a triangle again."""
+    order, lower = room.order, room.lower
+    room.inside[order[place]] = False
+    for i in range(place, k - 1):
+        order[i] = order[i + 1]
+        for l in range(i + 2):
+            lower[i, l] = lower[i + 1, l]
+    for c in range(place, k - 1):
+        length = np.hypot(lower[c, c], lower[c, c + 1])
+        cosine, sine = lower[c, c] / length, lower[c, c + 1] / length
+        for i in range(c, k - 1):
+            left, right = lower[i, c], lower[i, c + 1]
+            lower[i, c] = cosine * left + sine * right
+            lower[i, c + 1] = cosine * right - sine * left
+
+
+@compiled
+def _substitute(lower: Array, k: int, x: Array) -> None:
+    """x ← (L Lᵀ)⁻¹ x."""
+    for i in range(k):
+        s = x[i]
+        for l in range(i):
+            s -= lower[i, l] * x[l]
+        x[i] = s / lower[i, i]
+    for i in range(k - 1, -1, -1):
+        s = x[i]
+        for l in range(i + 1, k):
+            s -= lower[l, i] * x[l]
+        x[i] = s / lower[i, i]
+
+
+@compiled
+def _summed_goal(b: Array, active: Array, room: Room, k: int, total: float) -> None:
+    """`goal`: the coefficients of sum `total` at which the slopes b of the atoms in use agree.
+
+    Only differences of slopes matter, so that of one atom is taken off all: a signal far from
+    the atoms then costs no digits.
+    """
+    for i in range(k):
+        room.goal[i] = b[active[room.order[i]]] - b[active[room.order[0]]]
+        room.unit[i] = 1.0
+    _substitute(room.lower, k, room.goal)
+    _substitute(room.lower, k, room.unit)
+    sum_goal = sum_unit = 0.0
+    for i in range(k):
+        sum_goal += room.goal[i]
+        sum_unit += room.unit[i]
+    for i in range(k):
+        room.goal[i] += (total - sum_goal) / sum_unit * room.unit[i]
+
+
+# Moves -------------------------------------------------------------------------------------
+
+
+@compiled
+def _begin(size: int, value: Array, room: Room) -> None:
+    for p in range(size):
+        room.inside[p] = False
+        room.barred[p] = False
+        value[p] = max(value[p], 0.0)
+
+
+@compiled
+def _resume(gram: Array, active: Array, size: int, value: Array, room: Room) -> int:
+    """Take the atoms with a coefficient into use; how many."""
+    k = 0
+    for p in range(size):
+        if value[p] > 0:
+            if _enter(gram, active, room, k, p):
+                k += 1
+            else:
+                value[p] = 0.0
+    return k
+
+
+@compiled
+def _approach(value: Array, room: Room, k: int) -> int:
+    """Move towards the goal as far as no coefficient falls below zero; drop those that reach it.
+
+    The number of atoms in use afterwards: k if the goal was reached.
+    """
+    t, first = 1.0, -1
+    for i in range(k):
+        p = room.order[i]
+        if room.goal[i] <= 0:
+            ratio = value[p] / (value[p] - room.goal[i]) if value[p] > 0 else 0.0
+            if first < 0 or ratio < t:
+                t, first = ratio, i
+    for i in range(k):
+        p = room.order[i]
+        value[p] = room.goal[i] if first < 0 else value[p] + t * (room.goal[i] - value[p])
+    if first < 0:
+        return k
+    value[room.order[first]] = 0.0
+    left = k
+    for i in range(k - 1, -1, -1):
+        if value[room.order[i]] <= 0:
+            value[room.order[i]] = 0.0
+            _leave(room, left, i)
+            left -= 1
+    return left
+
+
+@compiled
+def _slope(gram: Array, b: Array, active: Array, value: Array, room: Room, k: int, p: int) -> float:
+    """b_p − Σ G_pq a_q over the atoms q in use."""
+    j = active[p]
+    slope: float = b[j]
+    for i in range(k):
+        q = room.order[i]
+        slope -= gram[j, active[q]] * value[q]
+    return slope
+
+
+@compiled
+def _steepest(
+    gram: Array, b: Array, active: Array, size: int, value: Array, room: Room, k: int, above: float
+) -> int:
+    """The place outside with the largest slope greater than `above`; −1 if there is none."""
+    best = -1
+    for p in range(size):
+        if not (room.inside[p] or room.barred[p]):
+            slope = _slope(gram, b, active, value, room, k, p)
+            if slope > above:
+                best, above = p, slope
+    return best
+
+
+@compiled
+def _next_in(
+    gram: Array, b: Array, active: Array, size: int, value: Array, room: Room, k: int, above: float
+) -> bool:
+    """Let the atom of largest slope in, passing over those that depend on the ones in use."""
+    while True:
+        p = _steepest(gram, b, active, size, value, room, k, above)
+        if p < 0 or _enter(gram, active, room, k, p):
+            return p >= 0
+        room.barred[p] = True
+
+
+@compiled
+def _send_back(room: Room, k: int) -> int:
+    """Take the last atom out again: the slope that let it in was rounding."""
+    room.barred[room.order[k - 1]] = True
+    _leave(room, k, k - 1)
+    return k - 1
+
+
+# The method --------------------------------------------------------------------------------
+
+
+@compiled
+def simplex_on(
+    gram: Array, b: Array, active: Array, size: int, norm: float, value: Array, room: Room
+) -> bool:
+    """Minimise ½‖y − Σ a_p z_active[p]‖² over a ≥ 0, Σ a_p = 1, p = 0 … size − 1.
+
+    A constant added to all of `gram` changes nothing here, and makes it positive definite for
+    atoms that are affinely, if not linearly, independent: the caller sees to that.
+
+    Parameters
+    ----------
+    gram, b
+        Z Zᵀ and Z y for all atoms, near unit norm; ‖y‖ is `norm`.
+    active, size
+        Row numbers of the atoms that may be used, in the first `size` places.
+    value
+        On return the coefficients, by place.
+    room
+        Scratch for at least `size` atoms.
+
+    Returns
+    -------
+    bool
+        Whether the end was reached; the coefficients are feasible in any case.
+    """
+    for p in range(size):
+        value[p] = 0.0
+    _begin(size, value, room)
+    best = _best_alone(gram, b, active, size)
+    _enter(gram, active, room, 0, best)
+    value[best] = 1.0
+    k = 1
+    for _ in range(STEPS_PER_ATOM * (size + 1)):
+        multiplier = 0.0
+        for i in range(k):
+            p = room.order[i]
+            multiplier += value[p] * _slope(gram, b, active, value, room, k, p)
+        above = multiplier + ROUNDING * (norm + 1.0)
+        if not _next_in(gram, b, active, size, value, room, k, above):
+            return True
+        k = _settle_summed(b, active, size, value, room, k + 1)
+    return False
+
+
+@compiled
+def _best_alone(gram: Array, b: Array, active: Array, size: int) -> int:
+    """The place of the atom nearest to the signal."""
+    best = 0
+    for p in range(1, size):
+        i, j = active[p], active[best]
+        if (b[i] - b[j]) - 0.5 * (gram[i, i] - gram[j, j]) > 0:
+            best = p
+    return best
+
+
+@compiled
+def _settle_summed(b: Array, active: Array, size: int, value: Array, room: Room, k: int) -> int:
+    """Go to the minimiser over the atoms in use, the last of which has just come in, dropping
+    those that reach zero on the way; the sum of the coefficients stays one. How many are left."""
+    fresh = True
+    while True:
+        _summed_goal(b, active, room, k, 1.0)
+        if fresh and room.goal[k - 1] <= 0:
+            return _send_back(room, k)
+        fresh = False
+        before, k = k, _approach(value, room, k)
+        if k == before:
+            break
+    for p in range(size):
+        room.barred[p] = False
+    return k
+
+
+# Blocks of signals -------------------------------------------------------------------------
+
+
+@compiled
+def simplex(gram: Array, b: Array, norms: Array, value: Array, done: Array, room: Room) -> None:
+    """`simplex_on` with all atoms, for every row of b."""
+    for s in range(len(b)):
+        done[s] = simplex_on(gram, b[s], room.every, len(gram), norms[s], value[s], room)
+
+
+@compiled
+def refine_simplex(gram: Array, slopes: Array, value: Array, room: Room) -> None:
+    """One correction on the atoms in use by slopes taken from the residual itself.
+
+    Makes up for the digits that forming Z Zᵀ costs, as in corrected seminormal equations; the sum
+    of the coefficients is brought back to one.
+    """
+    for s in range(len(value)):
+        k = _in_use(gram, value[s], room)
+        missing = 1.0
+        for p in range(len(gram)):
+            missing -= value[s, p]
+        _summed_goal(slopes[s], room.every, room, k, missing)
+        total = _add_goal(value[s], room, k)
+        for p in range(len(gram)):
+            value[s, p] /= total
+
+
+@compiled
+def _in_use(gram: Array, value: Array, room: Room) -> int:
+    _begin(len(gram), value, room)
+    return _resume(gram, room.every, len(gram), value, room)
+
+
+@compiled
+def _add_goal(value: Array, room: Room, k: int) -> float:
+    """Add the goal to the coefficients, as far as zero allows; their sum."""
+    total = 0.0
+    for i in range(k):
+        p = room.order[i]
+        value[p] = max(value[p] + room.goal[i], 0.0)
+        total += value[p]
+    return total

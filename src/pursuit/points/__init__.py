@@ -1,0 +1,1 @@
+"""A point x, and what f says there."""

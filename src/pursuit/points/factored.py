@@ -1,0 +1,300 @@
+"""Matrices kept as factors, and the points of pursuits over rank-one atoms that live on them."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from pursuit.atoms.base import Atom
+from pursuit.atoms.rank_one import RankOne
+from pursuit.base.errors import InputError
+from pursuit.base.leading_pair import leading_pair
+from pursuit.base.validation import Array
+from pursuit.objectives.quadratic import half_square
+from pursuit.points.base import Counts, Ledger, Point
+
+if TYPE_CHECKING:
+    from pursuit.objectives.matrices import MatrixDistance, MatrixEntries, MatrixObjective
+
+
+OBSERVED = 1e-6
+"""The accuracy of a singular pair whose σ₁ alone is wanted, about 12 digits of it."""
+
+
+@dataclass(frozen=True)
+class Factors:
+    """X = left · diag(weights) · rightᵀ, never made dense unless asked.
+
+    Attributes
+    ----------
+    left, weights, right
+        Shapes (m, k), (k,) and (n, k).
+    """
+
+    left: Array
+    weights: Array
+    right: Array
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return len(self.left), len(self.right)
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        return self.weights.dtype
+
+    @property
+    def T(self) -> Factors:
+        return Factors(self.right, self.weights, self.left)
+
+    def __matmul__(self, other: Array) -> Array:
+        inside: Array = self.right.T @ other
+        scaled = self.weights * inside if inside.ndim == 1 else self.weights[:, None] * inside
+        product: Array = self.left @ scaled
+        return product
+
+    def toarray(self) -> Array:
+        """The matrix as an array."""
+        dense: Array = (self.left * self.weights) @ self.right.T
+        return dense
+
+    def entries(self, rows: Array, columns: Array) -> Array:
+        """X at some places, one factor at a time: a place costs one number of memory."""
+        entries = np.zeros(len(rows), self.dtype)
+        for u, weight, v in zip(self.left.T, self.weights, self.right.T, strict=True):
+            entries += weight * u[rows] * v[columns]
+        return entries
+
+    def norm2(self) -> float:
+        """‖X‖²."""
+        inner = (self.left.T @ self.left) * (self.right.T @ self.right)
+        return float(self.weights @ inner @ self.weights)
+
+    def copy(self) -> Factors:
+        return Factors(self.left.copy(), self.weights.copy(), self.right.copy())
+
+    @staticmethod
+    def of(array: Array) -> Factors:
+        """An array as factors: its singular value decomposition."""
+        left, weights, right = np.linalg.svd(array, full_matrices=False)
+        used = weights > 0
+        return Factors(left[:, used], weights[used], right[used].T)
+
+    @staticmethod
+    def zero(shape: tuple[int, ...], dtype: np.dtype[Any]) -> Factors:
+        rows, columns = shape
+        left, right = np.zeros((rows, 0), dtype), np.zeros((columns, 0), dtype)
+        return Factors(left, np.zeros(0, dtype), right)
+
+
+class FactorLedger(Ledger):
+    """A ledger of rank-one atoms that also keeps their vectors as columns."""
+
+    def __init__(self, atoms: RankOne, dtype: np.dtype[Any]) -> None:
+        super().__init__(atoms)
+        self._left, self._right = (np.zeros((size, 4), dtype, order="F") for size in atoms.shape)
+        self._stored = 0
+
+    def factors(self, first: int = 0) -> tuple[Array, Array]:
+        """The u and the v of the atoms met so far, from the given one on, as columns."""
+        while self._stored < len(self.seen):
+            if self._stored == self._left.shape[1]:
+                self._left, self._right = _wider(self._left), _wider(self._right)
+            self._left[:, self._stored], self._right[:, self._stored] = self.seen[self._stored]
+            self._stored += 1
+        return self._left[:, first : self._stored], self._right[:, first : self._stored]
+
+    def correlate(self, D: Any, first: int = 0) -> Array:
+        """u_kᵀ D v_k for those atoms, one at a time: so a resumed run finds the same bits."""
+        left, right = self.factors(first)
+        return np.array([u @ (D @ v) for u, v in zip(left.T, right.T, strict=True)])
+
+    def restore(self, handles: list[Atom]) -> None:
+        super().restore(handles)
+        self._stored = 0
+
+
+def _wider(columns: Array) -> Array:
+    wide = np.zeros((len(columns), 2 * columns.shape[1]), columns.dtype, order="F")
+    wide[:, : columns.shape[1]] = columns
+    return wide
+
+
+class FactoredPoint(Point):
+    """X = X0 + Σ coef_k u_k v_kᵀ, kept as its coefficients; a subclass keeps what f says there.
+
+    The gradient is something with `shape`, `@` and `T`; its leading singular pair is computed
+    from a guess that the last pair left.
+    """
+
+    f: MatrixObjective
+    atoms: RankOne
+    ledger: FactorLedger
+    _gradient: Any
+
+    def __init__(self, f: MatrixObjective, atoms: RankOne, x0: Factors) -> None:
+        self.f, self.atoms, self.x0 = f, atoms, x0
+        dtype = np.result_type(f.dtype, x0.dtype)
+        self.counts, self.ledger = Counts(), FactorLedger(atoms, dtype)
+        self.coef = np.zeros(0, dtype)
+        self.guess = np.zeros(atoms.shape[1], dtype)
+        self._changed()
+
+    def share(self) -> FactoredPoint:
+        other = object.__new__(type(self))
+        other.f, other.atoms, other.x0 = self.f, self.atoms, self.x0
+        other.counts, other.ledger = self.counts, self.ledger
+        other.coef = np.zeros_like(self.coef)
+        other.guess = np.zeros_like(self.guess)
+        other._changed()
+        return other
+
+    def arrays(self) -> dict[str, Array]:
+        self._fit()
+        return {"coef": self.coef, "guess": self.guess}
+
+    @property
+    def vector(self) -> Factors:  # type: ignore[override]
+        left, right = self.ledger.factors()
+        used = np.flatnonzero(self.coef)
+        return Factors(
+            np.hstack([self.x0.left, left[:, used]]),
+            np.concatenate([self.x0.weights, self.coef[used]]),
+            np.hstack([self.x0.right, right[:, used]]),
+        )
+
+    def gradient(self) -> Any:
+        """∇f(X), kept until X changes."""
+        if self._gradient is None:
+            self._gradient = self._look_up()
+        return self._gradient
+
+    @abstractmethod
+    def _look_up(self) -> Any:
+        """∇f(X)."""
+
+    def slope(self, z: Atom) -> float:
+        return self.atoms.inner(self.gradient(), z)
+
+    def steepest(self) -> tuple[Atom, float]:
+        self.counts.oracle_calls += 1
+        self._look()
+        pair = leading_pair(self.gradient(), self.guess)
+        self.guess[...] = pair.following
+        return pair.atom, pair.sigma
+
+    def largest_slope(self) -> float:
+        # Observing is not work of the run: it neither uses nor leaves anything for its steps.
+        return leading_pair(self.gradient(), self.guess, accuracy=OBSERVED).sigma
+
+    def correlations(self) -> Array:
+        raise InputError("atoms: rank-one matrices are not a finite set")
+
+    def combine(self, weights: Array) -> None:
+        raise InputError("atoms: rank-one matrices are not a finite set")
+
+    def slope_along(self, gamma: float, z: Atom) -> float:
+        return self.slope(z) - gamma * self.curvature(z)
+
+    def value_along(self, gamma: float, z: Atom) -> float:
+        return self.value() - gamma * self.slope(z) + 0.5 * gamma**2 * self.curvature(z)
+
+    def gradient_scale(self) -> float:
+        return float(self.f.signal_norm)
+
+    def _changed(self) -> None:
+        super()._changed()
+        self._gradient = None
+
+
+class DistancePoint(FactoredPoint):
+    """For ½‖X − B‖²: beside the coefficients, s_k = ⟨X − B, u_k v_kᵀ⟩ for every atom met."""
+
+    f: MatrixDistance
+
+    def __init__(self, f: MatrixDistance, atoms: RankOne, x0: Factors) -> None:
+        self.s = self.s0 = np.zeros(0, np.result_type(f.dtype, x0.dtype))
+        self.value0 = f.value(x0)
+        super().__init__(f, atoms, x0)
+
+    def share(self) -> DistancePoint:
+        other = super().share()
+        assert isinstance(other, DistancePoint)
+        other.s, other.s0, other.value0 = self.s.copy(), self.s0, self.value0
+        return other
+
+    def arrays(self) -> dict[str, Array]:
+        return {**super().arrays(), "s": self.s}
+
+    def _look_up(self) -> Any:
+        return self.f.residual(self.vector)
+
+    def value(self) -> float:
+        # f(X0 + Σ c_k Z_k) = f(X0) + c·s0 + ½ cᵀGc, and Gc = s − s0.
+        self._fit()
+        both = self.s0.astype(np.float64) + self.s
+        return max(self.value0 + 0.5 * float(self.coef @ both), 0.0)
+
+    def curvature(self, z: Atom) -> float:
+        return 1.0
+
+    def move(self, gamma: float, z: Atom) -> None:
+        self._add(gamma, z)
+        left, right = self.ledger.factors()
+        u, v = z
+        self.s -= gamma * ((u @ left) * (v @ right))
+        self._changed()
+
+    def refresh(self) -> None:
+        self._fit()
+        self.s[...] = self.ledger.correlate(self.gradient())
+        self._changed()
+
+    def _fit(self) -> None:
+        super()._fit()
+        known = len(self.s)
+        if known < self.ledger.size:
+            new = self.ledger.correlate(self.gradient(), known)
+            self.s = np.concatenate([self.s, new.astype(self.s.dtype)])
+            first = self.ledger.correlate(self.f.residual(self.x0), len(self.s0))
+            self.s0 = np.concatenate([self.s0, first.astype(self.s.dtype)])
+
+
+class EntriesPoint(FactoredPoint):
+    """For ½ Σ (X_ij − B_ij)² over known entries: beside the coefficients, X at those places."""
+
+    f: MatrixEntries
+
+    def __init__(self, f: MatrixEntries, atoms: RankOne, x0: Factors) -> None:
+        super().__init__(f, atoms, x0)
+        self.image = f.image(x0).astype(self.coef.dtype)
+
+    def share(self) -> EntriesPoint:
+        other = super().share()
+        assert isinstance(other, EntriesPoint)
+        other.image = np.empty_like(self.image)
+        return other
+
+    def arrays(self) -> dict[str, Array]:
+        return {**super().arrays(), "image": self.image}
+
+    def _look_up(self) -> Any:
+        return self.f.sparse(self.image - self.f.entries)
+
+    def value(self) -> float:
+        return half_square(self.image - self.f.entries)
+
+    def curvature(self, z: Atom) -> float:
+        return 2 * half_square(self.effect(z))
+
+    def move(self, gamma: float, z: Atom) -> None:
+        self._add(gamma, z)
+        self.image -= gamma * self.effect(z)
+        self._changed()
+
+    def refresh(self) -> None:
+        self.image[...] = self.f.image(self.vector)
+        self._changed()

@@ -1,0 +1,43 @@
+"""Points of a linear model: one atom at a time costs its column of samples, not a gradient."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from pursuit.atoms.base import Atom
+from pursuit.objectives.linear_models import LinearModel
+from pursuit.points.base import AmbientPoint
+
+
+class LinearPoint(AmbientPoint):
+    """β and u = Xβ. Slope, curvature and step along an atom touch only the samples it reaches."""
+
+    f: LinearModel
+
+    def slope(self, z: Atom) -> float:
+        if self._correlations is not None or self._gradient is not None:
+            return super().slope(z)
+        return self.slope_along(0.0, z)
+
+    def slope_along(self, gamma: float, z: Atom) -> float:
+        self._touch()
+        rows, column = self.f.column(self.atoms, z)
+        u = self.image[rows] - gamma * column if gamma else self.image[rows]
+        slope = float(np.dot(column, self.f.slopes(u, rows)))
+        if not self.f.l2:
+            return slope
+        along = self.atoms.inner(self.x, z) - gamma * self.atoms.norm2(z)
+        return slope + self.f.l2 * along
+
+    def curvature(self, z: Atom) -> float:
+        rows, column = self.f.column(self.atoms, z)
+        bend = float(np.dot(self.f.weights[rows] * column, column))
+        return self.f.bend * bend + self.f.l2 * self.atoms.norm2(z)
+
+    def move(self, gamma: float, z: Atom) -> None:
+        self._add(gamma, z)
+        self.atoms.shift(self.x, gamma, z)
+        rows, column = self.f.column(self.atoms, z)
+        self.image[rows] -= gamma * column
+        self._touch()
+        self._changed()

@@ -1,0 +1,60 @@
+"""Pursuit without gradients: a random atom, and a line search on values of f."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import nan
+
+import numpy as np
+
+from pursuit.atoms.base import AtomSet
+from pursuit.atoms.sampling import as_sampling
+from pursuit.base.errors import InputError
+from pursuit.base.validation import Array
+from pursuit.objectives.base import Objective
+from pursuit.objectives.problem import Problem
+from pursuit.points.base import AmbientPoint, Point
+from pursuit.rules.advances import Advance, Improve
+from pursuit.rules.run import Progress, Run
+from pursuit.rules.steps import ValueSearch
+
+
+@dataclass(frozen=True)
+class Blind(Advance):
+    """z ~ p, and x ← the minimiser of f along z, by `ValueSearch`; no gradient is computed.
+
+    Parameters
+    ----------
+    sampling
+        A `Sampling`, or the probabilities of a finite set; uniform where not given.
+    """
+
+    sampling: object | None = None
+
+    def start(self, run: Run) -> Improve:
+        draw = run.stream("picks", as_sampling(run.problem.atoms, self.sampling))
+        measure = ValueSearch().start(run)
+
+        def improve(x: Point) -> Progress:
+            z = draw()  # z_t ~ p
+            gamma, decrease = measure(x, z, nan)
+            if gamma:
+                x.move(gamma, z)  # x_{t+1} = argmin f(x_t − γ z_t)
+            return Progress(z, gamma, nan, nan, decrease)
+
+        return improve
+
+    def point(self, problem: Problem, x0: Array) -> Point:
+        return BlindPoint(problem.f, problem.atoms, x0)
+
+
+class BlindPoint(AmbientPoint):
+    """A point that knows values of f and no slopes."""
+
+    def __init__(self, f: Objective, atoms: AtomSet, x0: Array) -> None:
+        if not isinstance(x0, np.ndarray):
+            raise InputError(f"method: gradient-free cannot run on a {type(f).__name__}")
+        super().__init__(f, atoms, x0)
+
+    def largest_slope(self) -> float:
+        return nan

@@ -1,0 +1,192 @@
+"""Searches along one line, by slopes or by values, that need no constant of f.
+
+Downhill from x along ±z, ψ(τ) is the rate at which f still falls after a way τ: |⟨∇f(x), z⟩| at
+first, zero at the minimum. Because f is convex, ψ never grows, and that alone proves what a step
+gains.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from itertools import pairwise
+from math import inf, isfinite, isnan, sqrt
+
+import numpy as np
+
+from pursuit.base.errors import InputError
+
+FLAT = 1e-9
+"""A slope that has fallen to this share of the first one is taken for zero."""
+PROVED = 0.8
+"""The proved share of a decrease below which the line is looked at once more."""
+LOOKS = 100
+"""The most looks along one line."""
+BRACKETS = 40
+"""The most distances tried for three values of a parabola."""
+EPS = float(np.finfo(np.float64).eps)
+
+
+class Line:
+    """ψ along a line: where it was computed, and what that proves.
+
+    Parameters
+    ----------
+    slope
+        τ ↦ ψ(τ).
+    first
+        ψ(0) > 0.
+    bend
+        An upper bound on −ψ′, where one is known.
+    """
+
+    def __init__(self, slope: Callable[[float], float], first: float, bend: float = inf) -> None:
+        self._slope, self.first, self.bend = slope, first, bend
+        self.nodes: dict[float, float] = {0.0: first}
+
+    def __call__(self, tau: float) -> float:
+        if tau not in self.nodes:
+            self.nodes[tau] = self._slope(tau)
+        return self.nodes[tau]
+
+    def decrease(self, tau: float) -> float:
+        """A proved lower bound on f(0) − f(τ).
+
+        Between two neighbours a < b, ψ is at least ψ(b), and at least ψ(a) − bend·(t − a): its
+        integral is at least (b − a)ψ(b) + (ψ(a) − ψ(b))²/(2 bend), a right-end Riemann sum.
+        """
+        places = sorted(node for node in self.nodes if node <= tau)
+        total = 0.0
+        for a, b in pairwise(places):
+            fall = self.nodes[a] - self.nodes[b]
+            total += (b - a) * self.nodes[b] + fall * fall / (2 * self.bend)
+        return total
+
+    def sharpen(self, tau: float, looks: int = 6) -> float:
+        """The decrease up to τ, proved to within a fifth or by so many further looks."""
+        for _ in range(looks):
+            places = sorted(node for node in self.nodes if node <= tau)
+            gaps = [self._gap(a, b) for a, b in pairwise(places)]
+            proved = self.decrease(tau)
+            if proved >= PROVED * (proved + sum(gaps)):
+                break
+            widest = int(np.argmax(gaps))
+            self(0.5 * (places[widest] + places[widest + 1]))
+        return self.decrease(tau)
+
+    def _gap(self, a: float, b: float) -> float:
+        """How much more than proved the decrease between two neighbours may be."""
+        fall = self.nodes[a] - self.nodes[b]
+        return (b - a) * fall - fall * fall / self.bend
+
+    def curvature(self, tau: float) -> float:
+        """The mean of −ψ′ up to τ."""
+        return (self.first - self(tau)) / tau
+
+    def typical_curvature(self, tau: float) -> float:
+        """The mean of −ψ′ up to about where ψ vanishes, whatever the units of the first τ are."""
+        best = self.first / tau
+        for _ in range(LOOKS):
+            mean = self.curvature(tau)
+            if isnan(mean) or mean == inf:
+                tau *= 1e-3
+            elif mean * tau < 1e-6 * self.first:
+                tau *= 1e3
+                best = self.first / tau
+            elif best / 4 <= mean <= 4 * best:
+                return mean
+            else:
+                best, tau = mean, self.first / mean
+        return best
+
+    def root(self, tau: float) -> float:
+        """Where ψ vanishes, the minimiser of f along the line; τ is a first guess."""
+        from scipy.optimize import brentq
+
+        low, high = 0.0, inf
+        for _ in range(LOOKS):
+            psi = self(tau)
+            if abs(psi) <= FLAT * self.first:
+                return tau
+            if isfinite(psi) and psi > 0:
+                low = tau
+                tau = self._beyond(tau) if high == inf else 0.5 * (low + high)
+            else:
+                high = tau
+                if isfinite(psi):
+                    break
+                tau = 0.5 * (low + high)
+        else:
+            raise InputError(
+                "f: it falls without end along an atom; expected a function that is bounded below"
+            )
+        brentq(self._or_zero, low, high, xtol=np.finfo(float).tiny, rtol=1e-12, disp=False)
+        return min(self.nodes, key=lambda node: abs(self.nodes[node]))
+
+    def _beyond(self, tau: float) -> float:
+        """A larger τ: where the line through the last two nodes vanishes, within reason."""
+        places = sorted(self.nodes)
+        a = places[places.index(tau) - 1]
+        fall = self.nodes[a] - self.nodes[tau]
+        vanishes = tau + self.nodes[tau] * (tau - a) / fall if fall > 0 else inf
+        return min(max(vanishes, 1.01 * tau), 10 * tau)
+
+    def _or_zero(self, tau: float) -> float:
+        psi = self(tau)
+        return 0.0 if abs(psi) <= FLAT * self.first else psi
+
+
+def by_values(
+    value: Callable[[float], float], start: float, reach: float, eps: float = EPS
+) -> tuple[float, float]:
+    """The γ that minimises a convex φ(γ), φ(0) = start, from its values alone.
+
+    Three equidistant values give a parabola; their distance, at first `reach`, is changed until
+    the minimum lies between them and their differences stand out of the rounding of values. The
+    vertex of the parabola is exact for a quadratic; else it competes with Brent's search. Returns
+    γ and the decrease, both zero where no value below the start was found.
+    """
+    from scipy.optimize import minimize_scalar
+
+    reach = _bracket(value, start, reach, eps)
+    if reach == 0:
+        return 0.0, 0.0
+    left, right = value(-reach), value(reach)
+    bend, tilt = left + right - 2 * start, (left - right) / 2
+    vertex = reach * tilt / bend
+    gain, promised = start - value(vertex), tilt * tilt / (2 * bend)
+    if gain > 0 and abs(gain - promised) <= FLAT * promised:
+        return vertex, gain
+    found = minimize_scalar(
+        lambda share: value(share * reach),
+        bounds=(-1, 1),
+        method="bounded",
+        options={"xatol": 1e-7},
+    )
+    if start - found.fun > gain:
+        vertex, gain = float(found.x) * reach, start - float(found.fun)
+    return (vertex, gain) if gain > 0 else (0.0, 0.0)
+
+
+def _bracket(value: Callable[[float], float], start: float, reach: float, eps: float) -> float:
+    """A distance at which φ rises on both sides and its parabola has a vertex well inside.
+
+    Zero where φ does not seem to change at all.
+    """
+    for _ in range(BRACKETS):
+        left, right = value(-reach), value(reach)
+        if not (isfinite(left) and isfinite(right)):
+            reach *= 1e-3
+            continue
+        noise = 8 * eps * max(abs(start), abs(left), abs(right))
+        bend, tilt = left + right - 2 * start, abs(left - right) / 2
+        if max(abs(left - start), abs(right - start)) <= 64 * noise:
+            reach *= 30
+        elif min(left, right) < start - noise:
+            reach *= min(max(2 * tilt / bend, 1.5), 100) if bend > 0 else 100
+        else:
+            # Closer to the vertex, as long as the bend of φ still stands out of the rounding.
+            closer = max(8 * tilt / bend, sqrt(1000 * noise / bend), 1e-3)
+            if tilt >= 0.05 * bend or closer > 0.5:
+                return reach
+            reach *= closer
+    return 0.0

@@ -1,0 +1,138 @@
+"""From which point x improves: from itself, or from a blend with a second sequence v."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from math import sqrt
+from typing import Protocol
+
+from pursuit import geometry
+from pursuit.atoms.sampling import as_sampling
+from pursuit.base.validation import positive
+from pursuit.points.base import Point
+from pursuit.rules.advances import Advance, Greedy
+from pursuit.rules.directions import Direction, Random
+from pursuit.rules.run import Progress, Run
+from pursuit.rules.steps import smoothness
+
+
+class Stepper(ABC):
+    """A momentum rule at work: it owns the points of the run."""
+
+    x: Point
+
+    @abstractmethod
+    def step(self) -> Progress:
+        """One iteration."""
+
+    def points(self) -> dict[str, Point]:
+        """The points that make up the state of the run."""
+        return {"x": self.x}
+
+    def suspect(self) -> str:
+        """What a user should look at first when the value runs away."""
+        return "a step is longer than the curvature of f allows: give a larger L, or none"
+
+
+class Momentum(Protocol):
+    """A rule that says from which point to advance."""
+
+    def start(self, run: Run, advance: Advance, x: Point) -> Stepper: ...
+
+
+@dataclass(frozen=True)
+class Plain:
+    """Advance from x itself: Algorithms 1 and 2, random pursuit."""
+
+    def start(self, run: Run, advance: Advance, x: Point) -> Stepper:
+        return _Plain(run, advance, x)
+
+
+class _Plain(Stepper):
+    def __init__(self, run: Run, advance: Advance, x: Point) -> None:
+        self.x = x
+        self._improve = advance.start(run)
+
+    def step(self) -> Progress:
+        return self._improve(self.x)
+
+
+@dataclass(frozen=True)
+class FixedNu:
+    """Algorithms 3 and 4: y = (1 − τ)x + τv, x improves from y, v moves along z̃.
+
+    Parameters
+    ----------
+    nu
+        ν of Algorithm 4 or ν′ of Algorithm 3. Where it is not given, the exact ν′ or the safe
+        upper bound on ν is computed.
+    probe
+        The rule for z̃. None: the atom that x moved along (Algorithm 3, greedy-greedy).
+    L
+        The smoothness constant, f's own unless given.
+    """
+
+    nu: float | None = None
+    probe: Direction | None = None
+    L: float | None = None
+
+    def start(self, run: Run, advance: Advance, x: Point) -> Stepper:
+        return FixedNuStepper(self, run, advance, x)
+
+    def safe_nu(self, run: Run, advance: Advance) -> float:
+        """The ν′ or ν with which the theorem holds."""
+        direction = advance.direction if isinstance(advance, Greedy) else None
+        atoms = run.problem.atoms
+        if self.probe is None and isinstance(direction, Random):
+            return geometry.nu_random(atoms, as_sampling(atoms, direction.sampling)).upper
+        as_sampling(atoms, getattr(self.probe, "sampling", None))
+        # A δ-approximate oracle may gain δ² of what the exact one does.
+        return geometry.safe_nu(atoms) / getattr(direction, "delta", 1.0) ** 2
+
+
+class FixedNuStepper(Stepper):
+    """Algorithms 3 and 4 at work."""
+
+    def __init__(self, rule: FixedNu, run: Run, advance: Advance, x: Point) -> None:
+        self._rule, self._run, self._advance = rule, run, advance
+        self.L = smoothness(run.problem, rule.L)
+        self.nu = rule.safe_nu(run, advance) if rule.nu is None else positive("nu", rule.nu)
+        self._improve = advance.start(run)
+        self._probe = None if rule.probe is None else rule.probe.start(run, "probes")
+        self.x, self.v, self.y = x, x.copy(), x.share()  # x_0 = v_0; room for y
+        run.memory["beta"] = 0.0  # β_0 = 0
+
+    def points(self) -> dict[str, Point]:
+        return {"x": self.x, "v": self.v}
+
+    def step(self) -> Progress:
+        beta = self._run.memory["beta"]
+        alpha = (1 + sqrt(1 + 4 * beta * self.L * self.nu)) / (2 * self.L * self.nu)
+        beta += alpha  # α²Lν = β + α;  β ← β + α
+        y = self.x.blend(self.v, alpha / beta, out=self.y)  # y_t = (1 − τ_t) x_t + τ_t v_t
+        if self._probe is None:
+            progress = self._improve(y)  # x_{t+1} = y_t − γ z_t
+            self.v.move(alpha * progress.correlation, progress.atom)  # v_{t+1}, along z_t
+        else:
+            z, c, _ = self._probe(y)  # z̃_t ~ p
+            progress = self._improve(y)  # x_{t+1} = y_t − γ z_t,  z_t = LMO_A(∇f(y_t))
+            self.v.move(alpha * c, z)  # v_{t+1} = v_t − α ⟨∇f(y_t), z̃_t⟩ z̃_t
+        self.x, self.y = y, self.x
+        self._run.memory["beta"] = beta
+        return progress
+
+    def take(self, steps: int, beta: float) -> None:
+        """Iterations were made elsewhere: x and the room for y have changed places each time."""
+        if steps % 2:
+            self.x, self.y = self.y, self.x
+        self._run.memory["beta"] = beta
+
+    def suspect(self) -> str:
+        safe = self._rule.safe_nu(self._run, self._advance)
+        if self.nu < safe:
+            return (
+                f"nu = {self.nu:.6g} is below the safe value {safe:.6g} for these atoms; "
+                f"give nu={safe:.6g}, or leave nu out to have it computed"
+            )
+        return f"L = {self.L:.6g} is smaller than the curvature of f"

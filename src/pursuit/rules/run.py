@@ -1,0 +1,50 @@
+"""What the rules of one run share: the problem, the streams of draws, the memory."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from pursuit.atoms.base import Atom
+from pursuit.atoms.sampling import Sampling, Stream
+from pursuit.objectives.problem import Problem
+
+STREAMS = ("picks", "probes", "subsets")
+"""Each purpose draws from a stream of its own, so that one never shifts another."""
+
+
+class Choice(NamedTuple):
+    """An atom, its correlation ⟨∇f, z⟩, and an upper bound on max \\|⟨∇f, z⟩\\| (or nan)."""
+
+    atom: Atom
+    correlation: float
+    slope: float
+
+
+class Progress(NamedTuple):
+    """What one advance did: x ← x − γz, and a proved lower bound on the decrease of f."""
+
+    atom: Atom
+    gamma: float
+    correlation: float
+    slope: float
+    decrease: float
+
+
+@dataclass
+class Run:
+    """Rules are frozen descriptions; what changes while they run is kept here, as plain data."""
+
+    problem: Problem
+    seed: int
+    t: int = 0
+    memory: dict[str, Any] = field(default_factory=dict)
+    streams: dict[str, Stream] = field(default_factory=dict)
+
+    def stream(self, purpose: str, sampling: Sampling) -> Stream:
+        """The stream of draws for a purpose, spawned from the one seed."""
+        seeds = np.random.SeedSequence(self.seed).spawn(len(STREAMS))
+        self.streams[purpose] = Stream(sampling, seeds[STREAMS.index(purpose)])
+        return self.streams[purpose]

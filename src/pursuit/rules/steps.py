@@ -1,0 +1,234 @@
+"""How far: a step rule is an upper bound h(z) on the curvature of f along z, γ = ⟨∇f, z⟩ / h(z).
+
+Then f(x − γz) ≤ f(x) − ⟨∇f, z⟩² / (2 h(z)), the decrease that every rule here can promise.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from math import copysign, inf, isnan, nan, sqrt
+from typing import Protocol
+
+import numpy as np
+
+from pursuit.atoms.base import Atom, FiniteAtoms
+from pursuit.atoms.cone import Cone
+from pursuit.base.errors import InputError
+from pursuit.base.validation import Array, positive
+from pursuit.objectives.base import QuadraticObjective
+from pursuit.objectives.problem import Problem
+from pursuit.points.base import Point
+from pursuit.rules.line_search import Line, by_values
+from pursuit.rules.run import Run
+
+SHRINK = 0.9
+"""What a backtracking step begins with, relative to the last accepted curvature."""
+DOUBLINGS = 60
+"""How often a backtracking step may double it."""
+
+DROWNED = 256
+"""Units in the last place of the largest slope met, below which a slope is not tested."""
+
+Measure = Callable[[Point, Atom, float], tuple[float, float]]
+"""(x, z, ⟨∇f(x), z⟩) ↦ (γ, a proved lower bound on f(x) − f(x − γz))."""
+
+
+class Step(Protocol):
+    """A rule that says how far to go along an atom."""
+
+    def start(self, run: Run) -> Measure: ...
+
+
+@dataclass(frozen=True)
+class Smooth:
+    """h(z) = L‖z‖², the step of Algorithms 1, 3 and 4. L is the objective's unless given."""
+
+    L: float | None = None
+
+    def start(self, run: Run) -> Measure:
+        L = smoothness(run.problem, self.L)
+        atoms = run.problem.atoms
+        if isinstance(atoms, FiniteAtoms):
+            return from_bounds(L * atoms.norms.astype(np.float64) ** 2)
+
+        def measure(x: Point, z: Atom, c: float) -> tuple[float, float]:
+            h = L * atoms.norm2(z)
+            return c / h, c * c / (2 * h)
+
+        return measure
+
+
+@dataclass(frozen=True)
+class AffineInvariant:
+    """h(z) = L_A, the step of Algorithm 2. L_A is computed unless given."""
+
+    L_A: float | None = None
+
+    def start(self, run: Run) -> Measure:
+        if self.L_A is not None:
+            h = positive("L_A", self.L_A)
+        else:
+            from pursuit import geometry
+
+            h = geometry.smoothness(run.problem.f, run.problem.atoms).upper
+
+        def measure(x: Point, z: Atom, c: float) -> tuple[float, float]:
+            return c / h, c * c / (2 * h)
+
+        return measure
+
+
+@dataclass(frozen=True)
+class ExactLineSearch:
+    """The minimiser of f along z.
+
+    For a quadratic h(z) = zᵀHz. Else the slope along the line is brought to zero, and the decrease
+    is a right-end Riemann sum of it: a proved lower bound, because f is convex (see
+    `pursuit.rules.line_search`). No smoothness constant is needed; one that is known saves looks.
+    """
+
+    def start(self, run: Run) -> Measure:
+        if isinstance(run.problem.f, QuadraticObjective):
+            return _vertex
+        reach = _Reach(run)
+        cone = isinstance(run.problem.atoms, Cone)
+
+        def measure(x: Point, z: Atom, c: float) -> tuple[float, float]:
+            h = x.curvature(z)
+            if c == 0 or h == 0:
+                return 0.0, 0.0
+            line = downhill(x, z, c, h)
+            room = float(x.coef[z]) if cone and c > 0 else inf
+            if room < inf and line(room) >= 0:  # f still falls where the coefficient is zero
+                tau = room
+            else:
+                tau = line.root(abs(c) / h if h < inf else abs(c) / reach.curvature(line, z))
+            if tau == 0:  # the slope is rounding: no step makes it smaller
+                return 0.0, 0.0
+            reach.remember(line.curvature(tau), z)
+            return copysign(tau, c), line.sharpen(tau)
+
+        return measure
+
+
+@dataclass(frozen=True)
+class Backtracking:
+    """h(z) = M_t‖z‖² for an unknown L: M_t is doubled until the step is proved to pay.
+
+    A step γ = c/h is taken when slopes at its middle and at its end prove a decrease of c²/(4h),
+    which they do as soon as h is at least the curvature along it: M_t never exceeds twice the
+    largest curvature of a unit direction. Values are not compared and slopes that drown in
+    rounding are not tested, so that neither can drive M_t away near the optimum. Each step begins
+    with 0.9 of the last M_t.
+
+    Parameters
+    ----------
+    M
+        The first M_t; estimated from two slopes where not given.
+    """
+
+    M: float | None = None
+
+    def start(self, run: Run) -> Measure:
+        reach = _Reach(run, None if self.M is None else positive("M", self.M))
+
+        def measure(x: Point, z: Atom, c: float) -> tuple[float, float]:
+            if c == 0:
+                return 0.0, 0.0
+            line = downhill(x, z, c)
+            begun = h = SHRINK * reach.curvature(line, z)
+            if reach.drowned(x, c):
+                return c * SHRINK / begun, 0.0
+            for _ in range(DOUBLINGS):
+                tau = abs(c) / h
+                # ψ(τ) < −ψ(0)/2 alone rules the step out, whatever is in its middle.
+                if line(tau) >= -abs(c) / 2 and line(tau) + line(tau / 2) >= abs(c) / 2:
+                    reach.remember(max(begun, min(h, 2 * line.curvature(tau))), z)
+                    return copysign(tau, c), line.decrease(tau)
+                h *= 2
+            return 0.0, 0.0
+
+        return measure
+
+
+@dataclass(frozen=True)
+class ValueSearch:
+    """The minimiser of f along z from values of f alone; the correlation is not used.
+
+    A minimiser along the line gains at least c²/(2h) for every curvature bound h, so at least
+    what Algorithm 2 would gain along the same atom, up to the rounding of values of f.
+    """
+
+    def start(self, run: Run) -> Measure:
+        run.memory["step.reach"] = 1.0
+        atoms = run.problem.atoms
+
+        def measure(x: Point, z: Atom, c: float) -> tuple[float, float]:
+            norm = sqrt(atoms.norm2(z))
+            first = float(run.memory["step.reach"]) / norm
+            eps = float(np.finfo(x.coef.dtype).eps)
+            gamma, gain = by_values(lambda g: x.value_along(g, z), x.value(), first, eps)
+            if gamma:
+                run.memory["step.reach"] = 4 * abs(gamma) * norm
+            return gamma, gain
+
+        return measure
+
+
+class _Reach:
+    """The last curvature of a unit direction, from which the next search begins."""
+
+    def __init__(self, run: Run, first: float | None = None) -> None:
+        self._run = run
+        run.memory["step.curvature"] = nan if first is None else first / SHRINK
+        run.memory["step.steepest"] = 0.0
+
+    def curvature(self, line: Line, z: Atom) -> float:
+        norm2 = self._run.problem.atoms.norm2(z)
+        M = float(self._run.memory["step.curvature"])
+        return line.typical_curvature(1 / sqrt(norm2)) if isnan(M) else M * norm2
+
+    def drowned(self, x: Point, c: float) -> bool:
+        """Whether a slope is so far below the largest one met that it is mostly rounding."""
+        memory = self._run.memory
+        memory["step.steepest"] = max(float(memory["step.steepest"]), abs(c))
+        return bool(abs(c) < DROWNED * np.finfo(x.coef.dtype).eps * memory["step.steepest"])
+
+    def remember(self, h: float, z: Atom) -> None:
+        if h > 0:
+            self._run.memory["step.curvature"] = h / self._run.problem.atoms.norm2(z)
+
+
+def downhill(x: Point, z: Atom, c: float, h: float = inf) -> Line:
+    """The rate at which f falls along z from x, in the direction in which it does."""
+    side = copysign(1.0, c)
+    return Line(lambda tau: side * x.slope_along(side * tau, z), abs(c), h)
+
+
+def _vertex(x: Point, z: Atom, c: float) -> tuple[float, float]:
+    h = x.curvature(z)
+    # A flat direction of a convex quadratic that is bounded below has no slope.
+    return (c / h, c * c / (2 * h)) if h > 0 else (0.0, 0.0)
+
+
+def from_bounds(h: Array) -> Measure:
+    """The step rule of a finite set with one curvature bound an atom."""
+    bounds = h.tolist()
+
+    def measure(x: Point, z: Atom, c: float) -> tuple[float, float]:
+        return c / bounds[z], c * c / (2 * bounds[z])
+
+    return measure
+
+
+def smoothness(problem: Problem, given: float | None) -> float:
+    """L as given, else the objective's; an objective that does not know it is an input error."""
+    if given is not None:
+        return positive("L", given)
+    if problem.f.L is None:
+        raise InputError(
+            f"L: {type(problem.f).__name__} does not know its smoothness constant; "
+            "expected L to be given, or a step rule that does not need it"
+        )
+    return problem.f.L

@@ -1,0 +1,1 @@
+"""One problem: the driver of `solve`, its ends and its results."""

@@ -1,0 +1,536 @@
+"""solve(): the one driver. It starts the rules of a method, steps, watches and stops."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from math import isfinite, isnan, nan
+from pathlib import Path
+
+import numpy as np
+
+from pursuit.atoms.base import AtomSet, FiniteAtoms
+from pursuit.atoms.cone import Cone
+from pursuit.base.errors import InputError
+from pursuit.base.progress import Silent, bar
+from pursuit.base.validation import Array, count, shaped_array
+from pursuit.methods import Method, as_method
+from pursuit.objectives.base import Objective
+from pursuit.objectives.problem import Problem
+from pursuit.rules.momentum import Stepper
+from pursuit.rules.run import Progress, Run
+from pursuit.solving.compiled import Stretch
+from pursuit.solving.cone_start import begin, check_cone, check_weights
+from pursuit.solving.path import Recorder, SupportPath
+from pursuit.solving.results import Origin, Result, Status, Trace
+from pursuit.solving.state import Fingerprint, State
+from pursuit.solving.stopping import Stopping
+
+REFRESH = 1000
+"""Iterations between two recomputations of what steps keep up to date."""
+WATCH = 10
+"""Iterations between two looks at whether the value runs away."""
+STRIKES = 3
+"""Looks in a row that must find the value too high."""
+SAVE_SECONDS = 30.0
+"""Time between two checkpoints of a long run."""
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """What a callback is given at an observation; it returns True to stop the run."""
+
+    iteration: int
+    seconds: float
+    value: float
+    slope: float
+    support: int
+    x: Array
+
+
+Callback = Callable[[Snapshot], bool | None]
+
+
+def solve(
+    f: Objective,
+    atoms: AtomSet,
+    method: str | Method = "matching-pursuit",
+    x0: object | None = None,
+    *,
+    coef0: object | None = None,
+    max_iter: int = 1000,
+    tol: float | None = None,
+    rtol: float | None = None,
+    target: float | None = None,
+    max_atoms: int | None = None,
+    max_time: float | None = None,
+    every: int | None = None,
+    callback: Callback | None = None,
+    progress: bool | None = None,
+    seed: int = 0,
+    unit_atoms: bool = True,
+    checkpoint: str | os.PathLike[str] | None = None,
+    resume: State | Result | str | os.PathLike[str] | None = None,
+) -> Result:
+    """Minimise f over the span of the atoms, or over their `Cone`, one atom at a time.
+
+    Parameters
+    ----------
+    f
+        The objective, e.g. ``SquaredDistance(signal)``.
+    atoms
+        The set of atoms, e.g. ``Dictionary(rows)``.
+    method
+        A name of `pursuit.methods`, or what one of its functions returns.
+    x0, coef0
+        Where to start: a point of lin(A), or coefficients of the atoms. Zero if not given. The
+        weights of the result count from x0, and include coef0. Over a `Cone`, coef0 alone.
+    max_iter
+        The most iterations of this run, those before a `resume` included.
+    tol
+        Stop when the slope max \\|⟨∇f(x), z⟩\\| has fallen to `tol` times its first value. Where
+        not given: 1e-6, for a method that looks at gradients. 0 turns it off. Methods with random
+        directions are tested when observed (see `every`).
+    rtol
+        Stop when the residual norm has fallen to `rtol` times the norm of the signal (for
+        `SquaredDistance` and `LeastSquares`).
+    target
+        Stop when f(x) has fallen to this value.
+    max_atoms
+        Stop when so many distinct atoms are in use.
+    max_time
+        Stop after so many seconds in steps, those before a `resume` included.
+    every
+        Observe (trace, callback) every so many iterations; at most about 1,000 times by default.
+        It changes what is recorded and no number of the run.
+    callback
+        Called at each observation with a `Snapshot`; returns True to stop. If it raises, the
+        error passes through with the result so far as its attribute ``partial_result``.
+    progress
+        True or False for a progress bar or none; by default one appears on a terminal when the
+        run takes more than two seconds.
+    seed
+        Of the random directions.
+    unit_atoms
+        Run on the atoms divided by their norms, and give coefficients for the atoms as they
+        are: no result then depends on their scale. False runs the algorithms as printed.
+    checkpoint
+        A file that the state is written to, every half minute and at the end.
+    resume
+        A checkpoint file, a result or its state. Stopped and resumed equals uninterrupted.
+
+    Returns
+    -------
+    Result
+        It says how the run ended: see `Status`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from pursuit import Dictionary, SquaredDistance, solve
+    >>> atoms = Dictionary([[3.0, 0.0], [1.0, 1.0]])
+    >>> result = solve(SquaredDistance([5.0, 1.0]), atoms, max_iter=50)
+    >>> result.status.name, result.coef.toarray().round(5).tolist()
+    ('CONVERGED', [1.33333, 1.0])
+    """
+    given = Problem(f, atoms)
+    rules = as_method(method)
+    check_cone(atoms, rules, x0)
+    _check_outlets(callback, checkpoint)
+    if tol and rules.gradient_free:
+        raise InputError(f"tol: {rules.name} sees no slope to test; expected target or max_iter")
+    stop = Stopping.checked(given, max_iter, tol, rtol, target, max_atoms, max_time)
+    start, weights0 = _start(given, x0, coef0)
+    check_weights(atoms, weights0)
+    unit, scale = atoms.unit() if unit_atoms else (_as_given(atoms), None)
+    problem = Problem(f, unit)
+    run = Run(problem, count("seed", seed))
+    x = rules.advance.point(problem, start)
+    offset = begin(x, weights0 if weights0 is None or scale is None else weights0 * scale)
+    stepper = rules.momentum.start(run, rules.advance, x)
+    place = (start, weights0, unit_atoms, run.seed)
+    mark = Fingerprint(f, atoms, rules.advance, rules.momentum, *place)
+    if every is None:
+        every = max(1, stop.max_iter // 1000)
+    driver = _Driver(run, stepper, stop, count("every", every, minimum=1), callback, mark)
+    if getattr(rules.advance, "keeps_path", False):
+        driver.recorder = Recorder()
+    if offset is None and Stretch.suits(rules, stepper):
+        driver.stretch = Stretch(run, rules, stepper, stop, WATCH)
+    driver.offset = offset
+    if resume is not None:
+        driver.restore(resume)
+    driver.checkpoint = checkpoint
+    finish = _Finish(given, scale, Origin(problem, start, rules))
+    with bar(rules.name, stop.max_iter, progress) as driver.bar:
+        try:
+            status, message = driver.drive()
+        except BaseException as error:
+            driver.mend()
+            partial = finish(driver, Status.STOPPED, "an error interrupted the run")
+            error.partial_result = partial  # type: ignore[attr-defined]
+            raise
+    return finish(driver, status, message)
+
+
+def _check_outlets(callback: object, checkpoint: str | os.PathLike[str] | None) -> None:
+    """What the run will report to, checked before any work is done."""
+    if callback is not None and not callable(callback):
+        raise InputError(f"callback: expected a function, got {type(callback).__name__}")
+    if checkpoint is None:
+        return
+    if not isinstance(checkpoint, (str, os.PathLike)):
+        raise InputError(f"checkpoint: expected a path, got {type(checkpoint).__name__}")
+    if not Path(checkpoint).absolute().parent.is_dir():
+        raise InputError(f"checkpoint: there is no directory for {os.fspath(checkpoint)}")
+
+
+def _as_given(atoms: AtomSet) -> AtomSet:
+    """The atoms in their own scale, where the squares of their norms are still numbers."""
+    if isinstance(atoms, FiniteAtoms):
+        low, high = float(atoms.norms.min()), float(atoms.norms.max())
+        if low * low == 0 or not isfinite(high * high):
+            raise InputError(
+                f"atoms: norms from {low:.3g} to {high:.3g} have squares out of the range of "
+                "floating point; expected unit_atoms=True for them"
+            )
+    return atoms
+
+
+def _start(problem: Problem, x0: object, coef0: object) -> tuple[Array, Array | None]:
+    """The first point, and the coefficients that it stands for."""
+    atoms = problem.atoms
+    if x0 is not None and coef0 is not None:
+        raise InputError("x0, coef0: expected one of them, got both")
+    if coef0 is not None:
+        if not isinstance(atoms, FiniteAtoms):
+            raise InputError("coef0: expected a finite set of atoms; give x0 instead")
+        weights = shaped_array("coef0", coef0, (len(atoms),))
+        # A point of a cone has to know its coefficients: it starts at zero and is given them.
+        start = problem.f.origin(atoms) if isinstance(atoms, Cone) else atoms.combine(weights)
+        return start, weights
+    if x0 is None:
+        return problem.f.origin(atoms), None
+    start = shaped_array("x0", x0, atoms.shape)
+    if not atoms.spans(start):
+        raise InputError("x0: expected a point in the span of the atoms, got one outside it")
+    return start, None
+
+
+class _Driver:
+    """The loop, and what it has to remember."""
+
+    bar: Silent
+    checkpoint: str | os.PathLike[str] | None = None
+    offset: Array | None = None
+    """Coefficients that the run began with, which those of its points count from."""
+    recorder: Recorder | None = None
+    stretch: Stretch | None = None
+    last = Progress(None, nan, nan, nan, nan)
+    in_step = False
+    off_beat = False
+
+    def __init__(
+        self,
+        run: Run,
+        stepper: Stepper,
+        stop: Stopping,
+        every: int,
+        callback: Callback | None,
+        mark: Fingerprint,
+    ) -> None:
+        self.run, self.stepper, self.stop = run, stepper, stop
+        self.every, self.callback, self.mark = every, callback, mark
+        self.seconds = 0.0
+        self.rows: list[tuple[float, ...]] = []
+        value, slope = stepper.x.value(), stepper.x.largest_slope()
+        if not isfinite(value):
+            raise InputError(f"f: the value at the start is {value}; expected a finite number")
+        run.memory.update(first_value=value, best=value, strikes=0.0, first_slope=slope)
+
+    # The loop ---------------------------------------------------------------------------
+
+    def drive(self) -> tuple[Status, str]:
+        self._record()
+        with np.errstate(over="ignore", invalid="ignore"):
+            ended = self._ended_before() or self._loop()
+            if not self.rows or self.rows[-1][0] != self.run.t:
+                self._observe()
+                self.off_beat = True
+            value = self.rows[-1][2]
+        self._save()
+        return ended if isfinite(value) else self._diverged(value)
+
+    def _loop(self) -> tuple[Status, str]:
+        run, stop = self.run, self.stop
+        if not self.rows and self._observe():
+            return _ended(Status.STOPPED)
+        last_save = time.monotonic()
+        while run.t < stop.max_iter:
+            began = time.perf_counter()
+            self.in_step = True
+            self._advance()
+            self.in_step = False
+            ended = self._reached() or (self._watch() if run.t % WATCH == 0 else None)
+            if run.t % REFRESH == 0:
+                self._refresh()
+            self.seconds += time.perf_counter() - began
+            self._record()
+            asked = run.t % self.every == 0 and self._observe()
+            ended = ended or self._slope_observed()
+            if ended:
+                return ended
+            if asked:
+                return _ended(Status.STOPPED)
+            if stop.max_time is not None and self.seconds >= stop.max_time:
+                return _ended(Status.MAX_TIME)
+            if time.monotonic() - last_save > SAVE_SECONDS:
+                self._save()
+                last_save = time.monotonic()
+        return _ended(Status.MAX_ITER)
+
+    def _advance(self) -> None:
+        """One iteration, or as many as nobody wants to look between."""
+        t = self.run.t
+        if self.stretch is not None and self.every >= WATCH and self.stretch.worth_it(self.seconds):
+            looks = (REFRESH - t % REFRESH, self.every - t % self.every, self.stop.max_iter - t)
+            progress = self.stretch(min(looks))
+            if progress is not None:
+                self.last = progress
+                return
+        self.last = self.stepper.step()
+        self.run.t += 1
+
+    # Reasons to end ---------------------------------------------------------------------
+
+    def _ended_before(self) -> tuple[Status, str] | None:
+        """Whether there is nothing to do: a start that is optimal, a resumed run that had ended."""
+        if self.run.t > 0:
+            return self._reached() or self._slope_observed() or self._struck()
+        slope, radius = self.run.memory["first_slope"], self.run.problem.atoms.radius
+        if not isnan(slope) and slope <= 8 * self.eps * radius * self.stepper.x.gradient_scale():
+            hull = "cone" if isinstance(self.run.problem.atoms, Cone) else "span"
+            return Status.CONVERGED, f"the start is optimal over the {hull} of the atoms"
+        return self._value_reached()
+
+    def _reached(self) -> tuple[Status, str] | None:
+        """Whether the last iteration met a test; none here depends on what is observed."""
+        ended = self._value_reached() or self._slope_reached()
+        if ended is None and self.stop.max_atoms is not None:
+            return _ended(Status.MAX_ATOMS) if self.support >= self.stop.max_atoms else None
+        return ended
+
+    def _value_reached(self) -> tuple[Status, str] | None:
+        if self.stop.goal is None:
+            return None
+        (goal, message), x = self.stop.goal, self.stepper.x
+        value = x.value()
+        # A point keeps its value up to rounding: a close call is settled by computing it anew.
+        close = 64 * self.eps * max(abs(value), abs(self.run.memory["first_value"]))
+        if value > goal + close or self.run.problem.f.value(x.vector) > goal:
+            return None
+        return Status.CONVERGED, message
+
+    def _slope_reached(self) -> tuple[Status, str] | None:
+        slope, threshold = self.last.slope, self.stop.tol * self.run.memory["first_slope"]
+        if isnan(slope):
+            return None
+        if slope <= threshold and self.stepper.x.largest_slope() <= threshold:
+            return Status.CONVERGED, f"the slope is at most {self.stop.tol:g} of its first value"
+        if self.last.gamma == 0:
+            return _ended(Status.CONVERGED if slope == 0 else Status.STALLED)
+        return None
+
+    def _slope_observed(self) -> tuple[Status, str] | None:
+        """The slope test of methods that see one random direction at a time."""
+        iteration, slope = self.rows[-1][0], self.rows[-1][3]
+        if not isnan(self.last.slope) or self.stop.tol == 0 or iteration != self.run.t:
+            return None
+        if slope <= self.stop.tol * self.run.memory["first_slope"]:
+            return Status.CONVERGED, f"the slope is at most {self.stop.tol:g} of its first value"
+        return None
+
+    def _watch(self) -> tuple[Status, str] | None:
+        """Whether the value is above its start by more than all it ever fell, again and again."""
+        memory = self.run.memory
+        value, first = self.stepper.x.value(), memory["first_value"]
+        if not isfinite(value):
+            return self._diverged(value)
+        memory["best"] = min(memory["best"], value)
+        high = value - first > first - memory["best"] + 1e-12 * abs(first)
+        memory["strikes"] = memory["strikes"] + 1 if high else 0.0
+        return self._struck()
+
+    def _struck(self) -> tuple[Status, str] | None:
+        if self.run.memory["strikes"] < STRIKES:
+            return None
+        return self._diverged(self.stepper.x.value())
+
+    def _diverged(self, value: float) -> tuple[Status, str]:
+        first = self.run.memory["first_value"]
+        suspect = self.stepper.suspect()
+        return Status.DIVERGED, f"the value went from {first:.6g} to {value:.6g}: {suspect}"
+
+    # Looking and saving -----------------------------------------------------------------
+
+    def _observe(self) -> bool:
+        """Record where the run is; True if the callback wants to stop."""
+        x, counts = self.stepper.x, self.stepper.x.counts
+        value, slope, support = x.value(), x.largest_slope(), self.support
+        work = (counts.oracle_calls, counts.products)
+        self.rows.append((self.run.t, self.seconds, value, slope, support, *work))
+        self.bar.update(self.run.t, f"value {value:.6g}")
+        if self.callback is None:
+            return False
+        shown = Snapshot(self.run.t, self.seconds, value, slope, support, x.vector.copy())
+        return bool(self.callback(shown))
+
+    def _record(self) -> None:
+        """Keep the point as the last one with its number of atoms."""
+        if self.recorder is not None:
+            self.recorder.record(self.stepper.x.coef, self.offset, self.seconds)
+
+    @property
+    def coef(self) -> Array:
+        """The coefficients of the atoms that the method runs on, those it began with included."""
+        coef = self.stepper.x.coef
+        return coef if self.offset is None else coef + self.offset
+
+    @property
+    def support(self) -> int:
+        x = self.stepper.x
+        return x.support if self.offset is None else int(np.count_nonzero(self.coef))
+
+    @cached_property
+    def eps(self) -> float:
+        return float(np.finfo(self.stepper.x.coef.dtype).eps)
+
+    def _refresh(self) -> None:
+        for point in self.stepper.points().values():
+            point.refresh()
+
+    def mend(self) -> None:
+        """Make the points agree with their coefficients after an interruption within a step."""
+        if self.in_step:
+            self._refresh()
+
+    def state(self) -> State:
+        run = self.run
+        # The row of an end between two observations is no row of a run that goes on.
+        arrays = {"trace": Trace(self.rows[:-1] if self.off_beat else self.rows).rows()}
+        for name, point in self.stepper.points().items():
+            arrays |= {f"{name}.{key}": a.copy() for key, a in point.arrays().items()}
+        memory = {k: a for k, a in run.memory.items() if not isinstance(a, np.ndarray)}
+        arrays |= {f"memory.{k}": a.copy() for k, a in run.memory.items() if k not in memory}
+        if self.recorder is not None:
+            arrays |= {f"path.{key}": a for key, a in self.recorder.arrays().items()}
+        ledger = self.stepper.x.ledger
+        if not isinstance(run.problem.atoms, FiniteAtoms):
+            arrays["atoms"] = run.problem.atoms.pack(ledger.seen)
+        numbers = {
+            "fingerprint": self.mark,
+            "iteration": run.t,
+            "seconds": self.seconds,
+            "memory": memory,
+            "streams": {name: stream.state() for name, stream in run.streams.items()},
+            "counts": dict(vars(self.stepper.x.counts)),
+            "looked": {name: point.looked for name, point in self.stepper.points().items()},
+            "last": [self.last.gamma, self.last.slope],
+        }
+        return State(arrays, numbers)
+
+    def restore(self, source: State | Result | str | os.PathLike[str]) -> None:
+        """Continue from a state."""
+        if isinstance(source, Result):
+            source = source.state
+        state = source if isinstance(source, State) else State.load(source)
+        if str(state.numbers.get("fingerprint")) != str(self.mark):
+            raise InputError(
+                "resume: the checkpoint belongs to another problem, method, start or seed"
+            )
+        try:
+            self._restore(state)
+        except (KeyError, TypeError, ValueError) as error:
+            raise InputError(f"resume: the checkpoint is incomplete: {error}") from error
+
+    def _restore(self, state: State) -> None:
+        run, stepper = self.run, self.stepper
+        run.t, self.seconds = state.numbers["iteration"], state.numbers["seconds"]
+        run.memory.update(state.numbers["memory"])
+        if "atoms" in state.arrays:
+            stepper.x.ledger.restore(run.problem.atoms.unpack(state.arrays["atoms"]))
+        saved: dict[str, dict[str, Array]] = {}
+        for key, array in state.arrays.items():
+            owner, _, name = key.partition(".")
+            if owner == "memory":
+                run.memory[name] = array.copy()
+            elif name:
+                saved.setdefault(owner, {})[name] = array
+        for name, point in stepper.points().items():
+            point.restore(saved[name])
+            if state.numbers["looked"][name]:
+                point.look_again()
+        if self.recorder is not None:
+            self.recorder.restore(saved["path"])
+        for name, stream in run.streams.items():
+            stream.restore(state.numbers["streams"][name])
+        vars(stepper.x.counts).update(state.numbers["counts"])
+        self.rows = [tuple(row) for row in state.arrays["trace"].tolist()]
+        gamma, slope = state.numbers["last"]
+        self.last = Progress(None, gamma, nan, slope, nan)
+
+    def _save(self) -> None:
+        if self.checkpoint is not None:
+            self.state().save(self.checkpoint)
+
+
+def _ended(status: Status) -> tuple[Status, str]:
+    return status, status.value
+
+
+@dataclass(frozen=True)
+class _Finish:
+    """Turns the end of a run into a result in the user's scale."""
+
+    problem: Problem
+    scale: Array | None
+    origin: Origin
+
+    @np.errstate(over="ignore", invalid="ignore")
+    def __call__(self, driver: _Driver, status: Status, message: str) -> Result:
+        x = driver.stepper.x
+        coef = driver.coef if self.scale is None else driver.coef / self.scale
+        support = np.flatnonzero(coef)
+        finite = isinstance(self.problem.atoms, FiniteAtoms)
+        used = support.tolist() if finite else [x.ledger.seen[k] for k in support]
+        vector = x.vector.copy()
+        return Result(
+            x=vector,
+            weights=coef[support],
+            support=support,
+            used=used,
+            size=len(coef),
+            value=self.problem.f.value(vector),
+            slope=x.largest_slope(),
+            status=status,
+            message=message,
+            method=self.origin.method.name,
+            iterations=driver.run.t,
+            seconds=driver.seconds,
+            counts=x.counts,
+            trace=Trace(driver.rows),
+            state=driver.state(),
+            origin=self.origin,
+            path=self._path(driver),
+        )
+
+    def _path(self, driver: _Driver) -> SupportPath | None:
+        if driver.recorder is None:
+            return None
+        x, origin = driver.stepper.x, self.origin
+        handles = range(x.ledger.size) if isinstance(x.atoms, FiniteAtoms) else x.ledger.seen
+        known = (origin.problem, origin.start, handles, driver.offset, self.scale)
+        return SupportPath(driver.recorder.entries, *known)

@@ -1,0 +1,145 @@
+"""The curve of accuracy against the number of atoms."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from pursuit.atoms.base import Atom
+from pursuit.base.errors import InputError
+from pursuit.base.validation import Array
+from pursuit.objectives.problem import Problem
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+
+class Recorder:
+    """The last point of a run with each number of atoms, as its non-zero coefficients."""
+
+    def __init__(self) -> None:
+        self.entries: dict[int, tuple[float, Array, Array]] = {}
+
+    def record(self, coef: Array, offset: Array | None, seconds: float) -> None:
+        """Keep a point; `offset` are coefficients that those of the run count from."""
+        places = coef.nonzero()[0]
+        size = len(places) if offset is None else int(np.count_nonzero(coef + offset))
+        self.entries[size] = (seconds, places, coef[places])
+
+    def arrays(self) -> dict[str, Array]:
+        """What a file needs to restore this."""
+        seconds, places, weights = zip(*self.entries.values(), strict=True)
+        return {
+            "sizes": np.array(list(self.entries)),
+            "seconds": np.array(seconds),
+            "counts": np.array([len(p) for p in places]),
+            "places": np.concatenate(places),
+            "weights": np.concatenate(weights),
+        }
+
+    def restore(self, arrays: dict[str, Array]) -> None:
+        ends = np.cumsum(arrays["counts"])[:-1]
+        places, weights = np.split(arrays["places"], ends), np.split(arrays["weights"], ends)
+        columns = (arrays["seconds"].tolist(), places, weights)
+        self.entries = dict(zip(arrays["sizes"].tolist(), zip(*columns, strict=True), strict=True))
+
+
+@dataclass(frozen=True)
+class SupportPath:
+    """What a run found with each number of atoms: the last point of every support size it had.
+
+    Attributes
+    ----------
+    sizes
+        Numbers of distinct atoms, increasing.
+    seconds
+        Time in steps until then.
+    value, residual
+        f, and the residual norm (nan for objectives without one).
+    coefs
+        The coefficients, one sparse row for each size, in the scale of the atoms as given.
+    """
+
+    _entries: dict[int, tuple[float, Array, Array]]
+    _problem: Problem
+    _start: Array
+    _handles: Sequence[Atom]
+    _offset: Array | None
+    _scale: Array | None
+
+    @cached_property
+    def sizes(self) -> Array:
+        """Numbers of distinct atoms, increasing."""
+        return np.array(sorted(self._entries), dtype=np.int64)
+
+    @cached_property
+    def seconds(self) -> Array:
+        """Time in steps until each size was last left."""
+        return np.array([self._entries[size][0] for size in self.sizes.tolist()])
+
+    def __len__(self) -> int:
+        return len(self.sizes)
+
+    def __repr__(self) -> str:
+        return (
+            f"Path of {len(self)} points, {self.sizes[0]} to {self.sizes[-1]} atoms, "
+            f"value {self.value[0]:.6g} → {self.value[-1]:.6g}"
+        )
+
+    def x(self, size: int) -> Array:
+        """The point with so many atoms."""
+        if size not in self._entries:
+            listed = ", ".join(str(known) for known in self.sizes[:8])
+            raise InputError(
+                f"size: the run had no point with {size!r} atoms; expected one of {listed}"
+                + (" …" if len(self) > 8 else "")
+            )
+        _, places, weights = self._entries[size]
+        moves = [(-w, self._handles[j]) for w, j in zip(weights.tolist(), places, strict=True)]
+        f, atoms = self._problem.f, self._problem.atoms
+        if not isinstance(self._start, np.ndarray):  # kept as factors
+            point = f.point(atoms, self._start)
+            for gamma, z in moves:
+                point.move(gamma, z)
+            return point.vector
+        x = self._start.copy()
+        for gamma, z in moves:
+            atoms.shift(x, gamma, z)
+        return x
+
+    @cached_property
+    def value(self) -> Array:
+        """f at each point, computed anew from its coefficients."""
+        return np.array([self._problem.f.value(self.x(size)) for size in self.sizes.tolist()])
+
+    @cached_property
+    def residual(self) -> Array:
+        """The residual norm at each point."""
+        if getattr(self._problem.f, "signal_norm", None) is None:
+            return np.full(len(self), np.nan)
+        norms: Array = np.sqrt(2 * self.value)
+        return norms
+
+    @cached_property
+    def coefs(self) -> Any:
+        """The coefficients, one sparse row for each size."""
+        from scipy.sparse import csr_array
+
+        entries = [self._entries[size] for size in self.sizes.tolist()]
+        ends = np.cumsum([0, *(len(places) for _, places, _ in entries)])
+        places = np.concatenate([places for _, places, _ in entries])
+        weights = np.concatenate([weights for _, _, weights in entries])
+        coefs = csr_array((weights, places, ends), shape=(len(self), len(self._handles)))
+        if self._offset is not None:
+            coefs = coefs + csr_array(np.tile(self._offset, (len(self), 1)))
+        return coefs if self._scale is None else coefs.multiply(1 / self._scale).tocsr()
+
+    def plot(self, ax: Axes | None = None, **options: Any) -> Axes:
+        """Value against the number of atoms; see `pursuit.plots.path`."""
+        from pursuit import plots
+
+        return plots.path(self, ax=ax, **options)

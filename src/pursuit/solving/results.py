@@ -1,0 +1,208 @@
+"""What a run gives back: how it ended, what it found, what it saw on the way."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import Enum
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from pursuit.atoms.base import Atom, FiniteAtoms
+from pursuit.base.validation import Array
+from pursuit.points.base import Counts
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+    from pursuit.certificates import Certificate
+    from pursuit.methods import Method
+    from pursuit.objectives.problem import Problem
+    from pursuit.rates import Rate
+    from pursuit.solving.path import SupportPath
+    from pursuit.solving.state import State
+
+
+class Status(Enum):
+    """How a run ended; the value is the message."""
+
+    CONVERGED = "the stopping test was met"
+    MAX_ITER = "the iterations ran out"
+    MAX_ATOMS = "the allowed number of atoms is in use"
+    MAX_TIME = "the time ran out"
+    STOPPED = "the callback asked to stop"
+    STALLED = "no further progress is possible in this precision"
+    DIVERGED = "the value runs away"
+
+    @property
+    def code(self) -> int:
+        """A number that stays the same between versions."""
+        return list(Status).index(self)
+
+    @property
+    def success(self) -> bool:
+        return self is Status.CONVERGED
+
+
+COLUMNS = ("iteration", "seconds", "value", "slope", "support", "oracle_calls", "products")
+
+
+class Trace:
+    """What was observed, one NumPy column for each quantity.
+
+    Attributes
+    ----------
+    iteration, support, oracle_calls : int arrays
+    seconds : float array
+        Time spent in steps; observing is not counted.
+    value, slope, products : float arrays
+    """
+
+    iteration: Array
+    seconds: Array
+    value: Array
+    slope: Array
+    support: Array
+    oracle_calls: Array
+    products: Array
+
+    def __init__(self, rows: Sequence[Sequence[float]]) -> None:
+        table = np.asarray(rows, dtype=np.float64).reshape(-1, len(COLUMNS))
+        for k, name in enumerate(COLUMNS):
+            column = table[:, k]
+            whole = name in ("iteration", "support", "oracle_calls")
+            setattr(self, name, column.astype(np.int64) if whole else column.copy())
+
+    def __len__(self) -> int:
+        return len(self.iteration)
+
+    def __repr__(self) -> str:
+        if not len(self):
+            return "Trace, empty"
+        return (
+            f"Trace of {len(self)} observations, iteration {self.iteration[0]} to "
+            f"{self.iteration[-1]}, value {self.value[0]:.6g} → {self.value[-1]:.6g}"
+        )
+
+    def rows(self) -> Array:
+        """All columns side by side, in the order of `COLUMNS`."""
+        return np.column_stack([getattr(self, name).astype(np.float64) for name in COLUMNS])
+
+    def plot(self, ax: Axes | None = None, *, bounds: Sequence[Rate] = (), **options: Any) -> Axes:
+        """Value against iterations, under bounds of `pursuit.rates`; see `pursuit.plots.trace`."""
+        from pursuit import plots
+
+        return plots.trace(self, ax=ax, bounds=bounds, **options)
+
+
+QUICK = 1_000_000
+"""n·d·min(n, d) up to which a certificate costs less than a blink."""
+
+
+@dataclass(frozen=True)
+class Origin:
+    """What a result came from: the problem that the method ran on, its start and its rules."""
+
+    problem: Problem
+    start: Array
+    method: Method
+
+    @property
+    def quick(self) -> bool:
+        """Whether a certificate is cheap enough to be made for printing."""
+        atoms = self.problem.atoms
+        d = int(np.prod(atoms.shape))
+        n = len(atoms) if isinstance(atoms, FiniteAtoms) else d
+        return n * d * min(n, d) <= QUICK
+
+
+@dataclass(frozen=True)
+class Result:
+    """The end of a run.
+
+    Attributes
+    ----------
+    x
+        The point found.
+    weights, support
+        x = x0 + Σ weights_k z_k over the atoms in use, in the scale of the atoms as given;
+        `support` holds their row numbers, or their places in `used` for an infinite set.
+    used
+        The atoms behind `support`: handles of the set.
+    value, slope
+        f(x) and max \\|⟨∇f(x), z⟩\\| over the atoms that the method ran on.
+    status, message, success
+        How it ended, in words, and whether a stopping test was met.
+    iterations, counts, trace, seconds
+        The work done.
+    state
+        What `solve(..., resume=result)` continues from.
+    path
+        The value and the coefficients at each number of atoms, for methods that correct all
+        coefficients ("orthogonal", "blended"); None otherwise.
+    origin
+        The problem, the start and the rules: what `certificate` is made from.
+    """
+
+    x: Array
+    weights: Array
+    support: Array
+    used: list[Atom]
+    size: int
+    value: float
+    slope: float
+    status: Status
+    message: str
+    method: str
+    iterations: int
+    seconds: float
+    counts: Counts
+    trace: Trace
+    state: State
+    origin: Origin | None = None
+    path: SupportPath | None = None
+
+    @property
+    def success(self) -> bool:
+        return self.status.success
+
+    @cached_property
+    def coef(self) -> Any:
+        """The coefficients as a sparse array of shape (number of atoms,)."""
+        from scipy.sparse import coo_array
+
+        return coo_array((self.weights, (self.support,)), shape=(self.size,))
+
+    @cached_property
+    def certificate(self) -> Certificate:
+        """A proved bound on f(x) − f*, or the constant that is missing; made when asked for."""
+        from pursuit.certificates import certify
+
+        return certify(self)
+
+    def plot(self, ax: Axes | None = None, **options: Any) -> Axes:
+        """Value against iterations."""
+        return self.trace.plot(ax=ax, **options)
+
+    def __str__(self) -> str:
+        rows = {
+            "method": self.method,
+            "status": f"{self.status.name}: {self.message}",
+            "value": f"{self.value:.10g}",
+            "slope": f"{self.slope:.4g}",
+            "atoms": f"{len(self.support)} of {self.size} in use",
+            "iterations": f"{self.iterations} in {self.seconds:.3g} s",
+            "products": f"{self.counts.products:.6g} (set-up {self.counts.setup:.6g}), "
+            f"{self.counts.oracle_calls} oracle calls",
+            "certificate": self._proved(),
+        }
+        return "\n".join(f"{name:>11}: {text}" for name, text in rows.items())
+
+    def _proved(self) -> str:
+        """The certificate, where it is there or costs next to nothing."""
+        quick = self.origin is not None and self.origin.quick
+        return str(self.certificate) if quick or "certificate" in vars(self) else "on request"
+
+    __repr__ = __str__
