@@ -2,13 +2,14 @@
 PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
+OLDEST := .venv-oldest
 # The tests run one process a core; threads of BLAS inside each would only fight.
 PYTEST := OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n auto
 
-.PHONY: help demo test check bench clean
+.PHONY: help demo test test-oldest check bench clean
 
 help:            ## list the commands
-	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## */\t/'
+	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## */\t/'
 
 # One stamp per set of extras; it is made anew when the dependencies change.
 $(VENV)/.made-%: pyproject.toml
@@ -22,6 +23,18 @@ demo: $(VENV)/.made-plot,report    ## reproduce the paper's experiments
 test: $(VENV)/.made-test           ## run the tests
 	$(PYTEST)
 
+# What the oldest packages say about their own dependencies of today is not ours to mend.
+test-oldest: $(OLDEST)/.made       ## run the tests with the oldest versions that are supported
+	OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 $(OLDEST)/bin/python -m pytest -n auto \
+		-W ignore::DeprecationWarning
+
+$(OLDEST)/.made: pyproject.toml
+	$(PYTHON) -m venv --clear $(OLDEST)
+	$(PYTHON) tools/oldest.py test > $(OLDEST)/constraints.txt
+	$(OLDEST)/bin/python -m pip install --quiet --disable-pip-version-check \
+		--constraint $(OLDEST)/constraints.txt --editable ".[test]"
+	@touch $@
+
 check: $(VENV)/.made-test,check    ## tests, linter, types
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
@@ -33,4 +46,4 @@ bench: $(VENV)/.made-bench         ## side by side with other libraries
 	$(BIN)/python benchmarks/unmix.py
 
 clean:           ## remove what the other commands made
-	rm -rf $(VENV) reproduction .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) $(OLDEST) reproduction .pytest_cache .mypy_cache .ruff_cache .hypothesis
