@@ -79,7 +79,7 @@ def test_an_array_of_objects_in_an_npy_is_not_loaded(tmp_path):
 
 def test_an_array_of_objects_beside_the_scene_is_not_loaded(tmp_path):
     path = tmp_path / "scene.npz"
-    np.savez(path, allow_pickle=True, bomb=np.array([Bomb()], dtype=object), cube=CUBE)
+    np.savez(path, bomb=np.array([Bomb()], dtype=object), cube=CUBE)
     np.testing.assert_array_equal(read_scene(path).pixels, CUBE.reshape(-1, 4))
     refused(path, r"has no array 'bomb', but cube \(6 × 5 × 4\)", variable="bomb")
 
