@@ -12,7 +12,70 @@ from __future__ import annotations
 
 import logging
 from importlib import import_module
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+# For type checkers and documentation tools; at run time names are loaded as `_HOME` says.
+if TYPE_CHECKING:
+    from pursuit import certificates as certificates
+    from pursuit import geometry as geometry
+    from pursuit import methods as methods
+    from pursuit import plots as plots
+    from pursuit import rates as rates
+    from pursuit import testing as testing
+    from pursuit import unmixing as unmixing
+    from pursuit.acceleration.adaptive import Adaptive as Adaptive
+    from pursuit.active.blended import Blended as Blended
+    from pursuit.active.orthogonal import Corrective as Corrective
+    from pursuit.atoms import AtomSet as AtomSet
+    from pursuit.atoms import Cone as Cone
+    from pursuit.atoms import Coordinates as Coordinates
+    from pursuit.atoms import Dictionary as Dictionary
+    from pursuit.atoms import FiniteAtoms as FiniteAtoms
+    from pursuit.atoms import Groups as Groups
+    from pursuit.atoms import Oracle as Oracle
+    from pursuit.atoms import RankOne as RankOne
+    from pursuit.atoms import Sphere as Sphere
+    from pursuit.atoms import Transformed as Transformed
+    from pursuit.atoms.sampling import Sampling as Sampling
+    from pursuit.base.errors import InputError as InputError
+    from pursuit.base.errors import MissingExtra as MissingExtra
+    from pursuit.base.errors import PursuitError as PursuitError
+    from pursuit.encoding import Codes as Codes
+    from pursuit.encoding import encode as encode
+    from pursuit.methods import Method as Method
+    from pursuit.objectives import Function as Function
+    from pursuit.objectives import Huber as Huber
+    from pursuit.objectives import LeastSquares as LeastSquares
+    from pursuit.objectives import LinearModel as LinearModel
+    from pursuit.objectives import Logistic as Logistic
+    from pursuit.objectives import MatrixDistance as MatrixDistance
+    from pursuit.objectives import MatrixEntries as MatrixEntries
+    from pursuit.objectives import Objective as Objective
+    from pursuit.objectives import Quadratic as Quadratic
+    from pursuit.objectives import QuadraticObjective as QuadraticObjective
+    from pursuit.objectives import SparsePlusLowRank as SparsePlusLowRank
+    from pursuit.objectives import SquaredDistance as SquaredDistance
+    from pursuit.objectives.problem import Problem as Problem
+    from pursuit.points.factored import Factors as Factors
+    from pursuit.rules.advances import Greedy as Greedy
+    from pursuit.rules.directions import Approximate as Approximate
+    from pursuit.rules.directions import Random as Random
+    from pursuit.rules.directions import Replay as Replay
+    from pursuit.rules.directions import Steepest as Steepest
+    from pursuit.rules.directions import Subset as Subset
+    from pursuit.rules.momentum import FixedNu as FixedNu
+    from pursuit.rules.momentum import Plain as Plain
+    from pursuit.rules.steps import AffineInvariant as AffineInvariant
+    from pursuit.rules.steps import Backtracking as Backtracking
+    from pursuit.rules.steps import ExactLineSearch as ExactLineSearch
+    from pursuit.rules.steps import Smooth as Smooth
+    from pursuit.rules.steps import ValueSearch as ValueSearch
+    from pursuit.solving.driver import Snapshot as Snapshot
+    from pursuit.solving.driver import solve as solve
+    from pursuit.solving.results import Result as Result
+    from pursuit.solving.results import Status as Status
+    from pursuit.solving.results import Trace as Trace
+    from pursuit.solving.state import State as State
 
 __version__ = "0.1.0"
 
