@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from pursuit.encoding import encode
@@ -24,6 +24,7 @@ def dense(signals, atoms, method, **options):
 
 
 @given(SEEDS, SIZES, METHODS)
+@example(seed=4, sizes=(23, 2, 3), method="matching-pursuit")
 def test_powers_of_two_scale_codes_bit_for_bit(seed, sizes, method):
     rng, signals, atoms = draw_problem(seed, sizes)
     powers = 2.0 ** rng.integers(-40, 40, len(signals))[:, None]

@@ -30,9 +30,12 @@ class Goal:
         return self.rtol is not None or self.atol is not None
 
     def squared(self, signals: Signals) -> Array:
-        """The squared residual norm at which each signal is finished; −1: never."""
+        """The squared residual norm at which each signal is finished; −inf: never.
+
+        What is left may fall below zero by rounding, by more than one for large signals.
+        """
         if not self.given:
-            return np.full(len(signals.norm2), -1.0)
+            return np.full(len(signals.norm2), -np.inf)
         relative = (self.rtol or 0.0) * np.sqrt(signals.norm2)
         absolute = (self.atol or 0.0) / signals.unscale
         with np.errstate(over="ignore"):
