@@ -5,12 +5,17 @@ import json
 import os
 import shutil
 import subprocess
+from dataclasses import replace
 
 import numpy as np
 import pytest
+from faults.older_files import as_version_0_1_0
 
 from pursuit import Codes, InputError, PursuitError, encode
-from pursuit.encoding import folder
+from pursuit.encoding import writer
+from pursuit.encoding.about import _text as sealed
+from pursuit.encoding.about import read_about, write_about
+from pursuit.encoding.marks import RECORD
 
 RNG = np.random.default_rng(0)
 ATOMS = RNG.standard_normal((40, 12))
@@ -26,10 +31,16 @@ def write(out, signals=SIGNALS, atoms=ATOMS, **options):
 def unfinished(out):
     """A folder in which the run was stopped after its first block."""
     write(out)
-    (out / "finished").write_bytes(b"\1")
-    text = (out / "about.json").read_text()
-    (out / "about.json").write_text(text.replace('"complete": true', '"complete": false'))
+    marks = (out / "finished").read_bytes()
+    (out / "finished").write_bytes(marks[: RECORD.itemsize].ljust(len(marks), b"\0"))
+    write_about(out, replace(read_about(out), complete=False))
     return out
+
+
+def finished(out):
+    """1 for each block that is marked as finished, 0 for the others."""
+    marks = np.frombuffer((out / "finished").read_bytes(), RECORD)
+    return (marks["rows"] > 0).astype(int).tolist()
 
 
 def assert_same(a, b):
@@ -135,12 +146,16 @@ def test_a_damaged_description_is_refused(tmp_path):
         ("identity", [], "is damaged"),
         ("surprise", 1, "is damaged"),
     ):
-        file.write_text(json.dumps({"pursuit codes": {**about["pursuit codes"], name: value}}))
+        content = {**about["pursuit codes"], name: value}
+        file.write_text(json.dumps({**about, "pursuit codes": content}, indent=1))
+        assert_refused("about.json is damaged", Codes.open, tmp_path / "codes")
+        file.write_text(sealed(content))  # and by somebody who knows about the checksum
         assert_refused(sentence, Codes.open, tmp_path / "codes")
 
 
 def test_atoms_that_do_not_exist_are_not_given_to_anyone(tmp_path):
     write(tmp_path / "codes")
+    as_version_0_1_0(tmp_path / "codes")  # where no checksum tells
     indices = np.load(tmp_path / "codes" / "indices.npy", mmap_mode="r+")
     indices[7, 0] = 40
     indices.flush()
@@ -178,26 +193,26 @@ def test_an_iterator_that_gives_more_or_less_than_before_is_refused(tmp_path):
 
 def fail_after(monkeypatch, calls, error):
     """Let the disk take some arrays and then no more."""
-    write_at, count = folder.write_at, iter(range(10**9))
+    write_at, count = writer.write_at, iter(range(10**9))
 
     def failing(*arguments):
         if next(count) >= calls:
             raise error
         write_at(*arguments)
 
-    monkeypatch.setattr(folder, "write_at", failing)
+    monkeypatch.setattr(writer, "write_at", failing)
 
 
 def test_a_full_disk_is_a_sentence_and_what_was_finished_is_kept(tmp_path, monkeypatch):
     full = OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-    monkeypatch.setattr(folder, "SECONDS", 0.0)  # mark each block at once
+    monkeypatch.setattr(writer, "SECONDS", 0.0)  # mark each block at once
     out = tmp_path / "codes"
     with monkeypatch.context() as patch:
         fail_after(patch, 15, full)
         assert_refused("cannot be written .No space left.*resume", write, out, kind=PursuitError)
-    assert (out / "finished").read_bytes() == b"\1\1\0\0\0\0"
+    assert finished(out) == [1, 1, 0, 0, 0, 0]
     encoded = []
-    monkeypatch.setattr(folder.Writer, "keep", spy(folder.Writer.keep, encoded))
+    monkeypatch.setattr(writer.Writer, "keep", spy(writer.Writer.keep, encoded))
     assert_same(encode(SIGNALS, ATOMS, n_nonzero=3), write(out, resume=True))
     assert encoded == [2, 3, 4, 5]
 
@@ -214,7 +229,7 @@ def test_a_signal_that_is_not_finite_costs_no_finished_block(tmp_path):
     bad = SIGNALS.copy()
     bad[2000, 5] = np.nan
     assert_refused("nan in signal 2000, entry 5", write, tmp_path / "codes", bad)
-    assert (tmp_path / "codes" / "finished").read_bytes() == b"\1\1\1\0\0\0"
+    assert finished(tmp_path / "codes") == [1, 1, 1, 0, 0, 0]
 
 
 def test_an_interrupted_run_keeps_what_was_finished(tmp_path, monkeypatch):
@@ -227,7 +242,7 @@ def test_an_interrupted_run_keeps_what_was_finished(tmp_path, monkeypatch):
         patch.setattr("pursuit.encoding.sources.WINDOW_BYTES", 1)
         with pytest.raises(KeyboardInterrupt):
             write(tmp_path / "codes", blocks())
-    assert sum((tmp_path / "codes" / "finished").read_bytes()) > 0
+    assert sum(finished(tmp_path / "codes")) > 0
     twice = [SIGNALS, SIGNALS]
     codes = write(tmp_path / "codes", iter(twice), resume=True)
     assert_same(encode(iter(twice), ATOMS, n_nonzero=3), codes)
@@ -255,7 +270,7 @@ def small_disk(tmp_path):
 def test_a_disk_that_is_really_full_keeps_what_was_finished(small_disk, tmp_path):
     out = small_disk / "codes"
     assert_refused("No space left on device", write, out, kind=PursuitError)
-    kept = sum((out / "finished").read_bytes())
+    kept = sum(finished(out))
     assert 0 < kept < 6
     shutil.copytree(out, tmp_path / "larger")
     codes = write(tmp_path / "larger", resume=True)

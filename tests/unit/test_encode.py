@@ -198,7 +198,7 @@ def test_other_files_are_not_taken_for_codes(tmp_path):
     whole = (tmp_path / "whole.npz").read_bytes()
     (tmp_path / "half.npz").write_bytes(whole[: len(whole) // 2])
     for name in ("text.npz", "foreign.npz", "array.npy", "half.npz"):
-        with pytest.raises(InputError, match="does not hold codes"):
+        with pytest.raises(InputError, match="not a file of codes, or is damaged"):
             Codes.load(tmp_path / name)
 
 

@@ -1,7 +1,7 @@
 """What a run gives back, when it stops, and what it says about that."""
 
 import json
-from types import SimpleNamespace
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -21,7 +21,7 @@ from pursuit import (
     solve,
 )
 from pursuit.solving.results import COLUMNS
-from pursuit.solving.state import State
+from pursuit.solving.state import CHECKPOINT, State
 
 N, D = 20, 8
 rng = np.random.default_rng(0)
@@ -33,7 +33,9 @@ BY_SLOPES = [name for name in methods.NAMED if not methods.NAMED[name]().gradien
 
 @pytest.fixture(params=["gram", "ambient"])
 def form(request, monkeypatch):
-    monkeypatch.setattr("pursuit.points.base.GRAM_BYTES", 2**28 if request.param == "gram" else 0)
+    monkeypatch.setattr(
+        "pursuit.points.base.GRAM_BYTES", 2**28 if request.param == "gram" else 0
+    )
     return request.param
 
 
@@ -472,22 +474,10 @@ class TestCheckpointFiles:
             path.write_bytes(whole[:length])
             self.refused(path)
 
-    def test_a_damaged_file_is_refused_or_its_damage_is_harmless(self, path):
-        whole, expected = path.read_bytes(), self.resume(path)
-        for place in range(0, len(whole), 31):
-            damaged = bytearray(whole)
-            damaged[place] ^= 0xFF
-            path.write_bytes(damaged)
-            try:
-                result = self.resume(path)
-            except InputError:
-                continue
-            else:  # bytes that nothing reads, such as the date of the file
-                np.testing.assert_array_equal(result.x, expected.x)
-
     def test_another_version_is_named_as_such(self, path, monkeypatch):
-        monkeypatch.setattr("pursuit.solving.state.FORMAT", 999)
-        assert "another version" in self.refused(path)
+        later = replace(CHECKPOINT, format=999)
+        monkeypatch.setattr("pursuit.solving.state.CHECKPOINT", later)
+        assert "a checkpoint of another version (2)" in self.refused(path)
 
     def test_one_with_parts_missing_is_refused(self, path):
         state = State.load(path)
@@ -507,12 +497,11 @@ class TestCheckpointFiles:
             file.write(b"half of")
             raise OSError("disk full")
 
-        monkeypatch.setattr(
-            "pursuit.solving.state.np", SimpleNamespace(**{**vars(np), "savez": fail})
-        )
-        with pytest.raises(OSError, match="disk full") as caught:
+        monkeypatch.setattr(np, "savez", fail)
+        with pytest.raises(InputError, match=r"state: cannot be written \(disk full\)") as caught:
             solve(F, ATOMS, max_iter=7, tol=0, checkpoint=path)
         assert path.read_bytes() == before
+        assert [file.name for file in path.parent.iterdir()] == [path.name]
         assert caught.value.partial_result.iterations == 7
 
 

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from pursuit import Codes, InputError, encode
 from pursuit.encoding import forms, sources
+from pursuit.encoding.marks import RECORD
 from pursuit.encoding.plan import Form, planned
 
 RNG = np.random.default_rng(0)
@@ -187,7 +188,9 @@ def test_the_command_line_continues_a_run_and_refuses_another(pursuit, tmp_path)
     out = tmp_path / "codes"
     arguments = ["encode", tmp_path / "X.npy", "--dictionary", tmp_path / "D.npy", "-o", out]
     assert pursuit(*arguments, "--method", "matching-pursuit", "--max-iter", 4)[0] == 0
-    (out / "finished").write_bytes(b"\1\0\1")
+    marks = bytearray((out / "finished").read_bytes())
+    marks[RECORD.itemsize : 2 * RECORD.itemsize] = bytes(RECORD.itemsize)  # the second block
+    (out / "finished").write_bytes(marks)
     again = ["--resume", "--method", "matching-pursuit", "--max-iter", 4]
     assert pursuit(*arguments, *again)[0] == 0
     assert_same(encode(SIGNALS, ATOMS, "matching-pursuit", max_iter=4), Codes.open(out))

@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from pursuit.base.archive import whole_file
 from pursuit.base.errors import InputError
-from pursuit.files.whole import whole_file
 from pursuit.unmixing import Scene, h2nmf, unmix
 from pursuit.unmixing.convergence import convergence
 

@@ -34,10 +34,10 @@ def decode(
 
     pursuit decode codes --dictionary atoms.npy -o fit.npy
     """
+    from pursuit.base.archive import writable_path
     from pursuit.base.errors import InputError
     from pursuit.encoding.folder import open_folder
     from pursuit.files.tables import read_matrix
-    from pursuit.files.whole import writable_path
 
     if out.suffix.lower() != ".npy":
         raise InputError(f"--out: expected a file that ends in .npy, got {out}")
@@ -51,9 +51,9 @@ def _write(codes: StoredCodes, atoms: Array, out: Path, columns: bool) -> None:
     """The product, a part of its rows at a time."""
     import numpy as np
 
+    from pursuit.base.archive import whole_file
     from pursuit.base.progress import bar
-    from pursuit.encoding.folder import npy_header
-    from pursuit.files.whole import whole_file
+    from pursuit.files.npy import npy_header
 
     shape, dtype = (len(codes), atoms.shape[1]), np.result_type(codes.dtype, atoms)
     with whole_file(out) as path, open(path, "wb") as file, bar("decode", len(codes)) as shown:

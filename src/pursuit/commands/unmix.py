@@ -209,7 +209,7 @@ def _page(
 
 
 def _write(unmixing: Unmixing, page: str, outputs: _Outputs) -> None:
-    from pursuit.files.whole import whole_file
+    from pursuit.base.archive import whole_file
 
     if outputs.numbers is not None:
         unmixing.save(outputs.numbers)
@@ -259,7 +259,7 @@ def _show(
 
 def _check_outputs(report: Path | None, out: Path | None) -> None:
     """Find out before the work whether its results can be written."""
-    from pursuit.files.whole import writable_path
+    from pursuit.base.archive import writable_path
 
     for name, path, suffix in (("--report", report, ".html"), ("--out", out, ".npz")):
         if path is not None:

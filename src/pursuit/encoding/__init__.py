@@ -103,7 +103,7 @@ def encode(
     >>> from pursuit import encode
     >>> atoms = np.array([[3.0, 0.0, 0.0], [0.0, 1.0, 1.0], [0.0, 0.0, 5.0]])
     >>> codes = encode([[6.0, 2.0, 2.0], [0.0, 0.0, 10.0]], atoms, n_nonzero=2)
-    >>> codes.matrix.toarray().round(9).tolist()
+    >>> codes.toarray().round(9).tolist()
     [[2.0, 2.0, 0.0], [0.0, 0.0, 2.0]]
     >>> codes.status(0).name
     'CONVERGED'

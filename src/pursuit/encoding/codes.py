@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import json
 import os
-import zipfile
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, overload
 
 import numpy as np
 
+from pursuit.base.archive import Kind, load_archive, save_archive
 from pursuit.base.errors import InputError
 from pursuit.base.threads import for_each_block
 from pursuit.base.validation import Array
@@ -20,11 +19,13 @@ from pursuit.solving.results import Status
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
-FORMAT = 1
+CODES = Kind("path", "a file of codes", "pursuit codes", format=2, unsealed=(1,))
 LITTLE = 2**17
 """Fewer coefficients than this are not worth a thread."""
 _STATUSES = tuple(Status)
 _ARRAYS = ("indptr", "indices", "values", "residual_norms", "iterations", "statuses")
+Selection = slice | Array
+"""Which signals: a slice, or their numbers."""
 
 
 class Piece(NamedTuple):
@@ -56,9 +57,48 @@ def _concatenated(pieces: list[Piece], threads: int) -> Piece:
     return whole
 
 
+@dataclass(frozen=True, eq=False)
+class Code:
+    """The code of one signal, what ``codes[i]`` is: ``np.asarray(code)`` has n coefficients.
+
+    Attributes
+    ----------
+    indices, values
+        The atoms that it uses, and their coefficients.
+    residual_norm, iterations, status
+        ‖signal − code @ atoms‖, the steps taken, and how the signal ended.
+    n_atoms
+        The number of atoms n.
+    """
+
+    indices: Array
+    values: Array
+    residual_norm: float
+    iterations: int
+    status: Status
+    n_atoms: int
+
+    def __len__(self) -> int:
+        """The number of atoms in use."""
+        return len(self.indices)
+
+    def toarray(self) -> Array:
+        """The coefficients of all atoms, shape (n,)."""
+        dense = np.zeros(self.n_atoms, self.values.dtype)
+        dense[self.indices] = self.values
+        return dense
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
+        return _as_array(self.toarray, dtype, copy)
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class Codes:
     """The codes of m signals over n atoms: ``codes @ atoms`` approximates the signals.
+
+    ``codes[i]`` is the `Code` of a signal, and iterating gives one after the other; a slice, an
+    array of numbers or a mask gives the `Codes` of some signals. `matrix` is a sparse array,
+    `toarray` and ``np.asarray(codes)`` are dense.
 
     Attributes
     ----------
@@ -117,10 +157,60 @@ class Codes:
 
     @cached_property
     def matrix(self) -> csr_array[Any, tuple[int, int]]:
-        """The codes as a sparse array of shape (m, n)."""
+        """The codes as a sparse array of shape (m, n), atoms in increasing order: a copy."""
+        matrix = self._sparse(copy=True)
+        matrix.sort_indices()
+        return matrix
+
+    def _sparse(self, copy: bool) -> csr_array[Any, tuple[int, int]]:
         from scipy.sparse import csr_array
 
-        return csr_array((self.values, self.indices, self.indptr), shape=self.shape)
+        return csr_array((self.values, self.indices, self.indptr), shape=self.shape, copy=copy)
+
+    def toarray(self) -> Array:
+        """The codes as an array of shape (m, n)."""
+        dense = np.zeros(self.shape, self.dtype)
+        dense[np.repeat(np.arange(len(self)), self.sizes), self.indices] = self.values
+        return dense
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
+        return _as_array(self.toarray, dtype, copy)
+
+    @overload
+    def __getitem__(self, key: int) -> Code: ...
+    @overload
+    def __getitem__(self, key: slice | Array | list[int]) -> Codes: ...
+    def __getitem__(self, key: object) -> Code | Codes:
+        if isinstance(key, (int, np.integer)) and not isinstance(key, bool):
+            place = int(key) + len(self) * (key < 0)
+            if not 0 <= place < len(self):
+                raise IndexError(f"codes: there is no signal {key} among {len(self)}")
+            return next(iter(self._select(slice(place, place + 1))))
+        return self._select(key if isinstance(key, slice) else _numbers(key, len(self)))
+
+    def __iter__(self) -> Iterator[Code]:
+        ends = zip(self.residual_norms, self.iterations, self.statuses, strict=True)
+        bounds = zip(self.indptr[:-1].tolist(), self.indptr[1:].tolist(), ends, strict=True)
+        for start, stop, (residual, steps, status) in bounds:
+            yield Code(
+                self.indices[start:stop].copy(),
+                self.values[start:stop].copy(),
+                float(residual),
+                int(steps),
+                _STATUSES[int(status)],
+                self.n_atoms,
+            )
+
+    def _select(self, key: Selection) -> Codes:
+        """The codes of some signals."""
+        rows = np.arange(len(self))[key]
+        sizes = self.sizes[rows]
+        # Where the entries of each code begin here, and where they begin there.
+        shift = self.indptr[rows] - (np.cumsum(sizes) - sizes)
+        places = np.repeat(shift, sizes) + np.arange(sizes.sum())
+        ends = self.residual_norms[rows], self.iterations[rows], self.statuses[rows]
+        piece = Piece(sizes, self.indices[places], self.values[places], *ends)
+        return Codes.join([piece], self.n_atoms, self.method, self.plan)
 
     def status(self, signal: int) -> Status:
         """How a signal ended."""
@@ -143,12 +233,17 @@ class Codes:
                 f"atoms: expected {self.n_atoms} rows, as many as the codes have columns, "
                 f"got shape {rows.shape}"
             )
-        product: Array = self.matrix @ rows.reshape(len(rows), -1)
-        return product.reshape(len(self), *shape)
+        return self._product(rows.reshape(len(rows), -1)).reshape(len(self), *shape)
+
+    def _product(self, rows: Array) -> Array:
+        product: Array = self._sparse(copy=False) @ rows
+        return product
 
     def __str__(self) -> str:
         m, n = self.shape
         sizes = self.sizes
+        if not m:
+            return f"codes of no signals over {n:,} atoms"
         ended = ", ".join(f"{s.name} {k:,}" for s, k in self.counts().items())
         rows = {
             "codes": f"{m:,} signals over {n:,} atoms, {sizes.sum():,} coefficients ({self.dtype})",
@@ -166,41 +261,71 @@ class Codes:
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write to one file (``.npz``), whole or not at all; no pickle is involved."""
-        target = Path(path)
-        part = target.with_name(target.name + ".part")
-        about = {"format": FORMAT, "n": self.n_atoms, "method": self.method, "plan": self.plan}
-        header = np.frombuffer(json.dumps({"pursuit codes": about}).encode(), np.uint8)
-        arrays: dict[str, Any] = {name: getattr(self, name) for name in _ARRAYS}
-        with open(part, "wb") as file:
-            np.savez(file, header=header, **arrays)
-        os.replace(part, target)
+        about = {"n": self.n_atoms, "method": self.method, "plan": self.plan}
+        save_archive(path, CODES, about, {name: getattr(self, name) for name in _ARRAYS})
 
     @staticmethod
-    def open(path: str | os.PathLike[str]) -> Codes:
-        """The codes in a folder that ``encode(…, out=folder)`` filled; read where asked for."""
+    def open(path: str | os.PathLike[str], verify: bool = False) -> Codes:
+        """The codes in a folder that ``encode(…, out=folder)`` filled.
+
+        They are read where asked for, and what is read is compared with its checksums; `verify`
+        compares everything at once. Folders of version 0.1.0 have no checksums.
+        """
         from pursuit.encoding.folder import open_folder
 
-        return open_folder(path)
+        return open_folder(path, verify)
 
     @staticmethod
     def load(path: str | os.PathLike[str]) -> Codes:
-        """Read a file that `save` wrote; anything else is an input error."""
+        """Read a file that `save` wrote; anything else, or one bit changed, is an input error."""
+        stored = load_archive(path, CODES)
+        about = stored.about
         try:
-            with open(path, "rb") as raw, np.load(raw, allow_pickle=False) as file:
-                arrays = {name: file[name] for name in _ARRAYS}
-                about = json.loads(file["header"].tobytes())["pursuit codes"]
-        except FileNotFoundError:
-            raise InputError(f"path: there is no file {os.fspath(path)}") from None
-        except (
-            OSError,
-            ValueError,
-            KeyError,
-            EOFError,
-            TypeError,
-            AttributeError,
-            zipfile.BadZipFile,
-        ):
-            raise InputError(f"path: {os.fspath(path)} does not hold codes") from None
-        if about.get("format") != FORMAT:
-            raise InputError(f"path: {os.fspath(path)} holds codes of another version")
-        return Codes(**arrays, n_atoms=about["n"], method=about["method"], plan=about["plan"])
+            arrays = {name: stored.arrays[name] for name in _ARRAYS}
+            codes = Codes(**arrays, n_atoms=about["n"], method=about["method"], plan=about["plan"])
+            wrong = unsound(codes)
+        except (KeyError, TypeError, ValueError, IndexError):
+            wrong = "what it holds"
+        if wrong:
+            raise InputError(f"path: {os.fspath(path)} is not a file of codes: {wrong} is damaged")
+        return codes
+
+
+def unsound(codes: Codes) -> str:
+    """The name of an array that cannot be that of codes; empty where all can."""
+    m, entries = len(codes.statuses), len(codes.indices)
+    indptr, indices = codes.indptr, codes.indices
+    whole = all(array.dtype.kind in "iu" for array in (indptr, indices, codes.statuses))
+    right = {
+        "indptr": whole and indptr.shape == (m + 1,) and (indptr[0], indptr[-1]) == (0, entries),
+        "indices": entries == 0 or 0 <= indices.min() <= indices.max() < codes.n_atoms,
+        "values": codes.values.shape == indices.shape == (entries,),
+        "residual_norms": codes.residual_norms.shape == (m,),
+        "iterations": codes.iterations.shape == (m,),
+        "statuses": m == 0 or codes.statuses.max() < len(_STATUSES),
+        "sizes": (codes.sizes >= 0).all(),
+    }
+    return next((name for name, is_right in right.items() if not is_right), "")
+
+
+def _numbers(key: object, m: int) -> Array:
+    """The numbers of signals that a mask, or numbers from either end, stand for."""
+    places = np.asarray(key)
+    if places.dtype == bool and places.shape == (m,):
+        return np.flatnonzero(places)
+    if places.ndim != 1 or (places.size and places.dtype.kind not in "iu"):
+        raise InputError(
+            "codes: expected the number of a signal, a slice, or an array of numbers or of "
+            f"{m} booleans, got {key!r:.80}"
+        )
+    places = places.astype(np.int64)
+    if places.size and not -m <= places.min() <= places.max() < m:
+        raise IndexError(f"codes: expected numbers of {m} signals, got {key!r:.80}")
+    return np.where(places < 0, places + m, places)
+
+
+def _as_array(dense: Callable[[], Array], dtype: Any, copy: bool | None) -> Array:
+    """What NumPy asks for; codes are sparse, so that there is nothing to share."""
+    if copy is False:
+        raise ValueError("codes: a dense array of them is a copy, which copy=False forbids")
+    return dense() if dtype is None else dense().astype(dtype, copy=False)

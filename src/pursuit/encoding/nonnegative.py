@@ -64,7 +64,7 @@ def nonnegative_fits(
     with bar("least squares", job.blocks, progress) as shown:
         pieces = forms.run(job, workers, shown)
     codes = Codes.join(pieces, len(matrix), job.method, str(job.plan))
-    coefficients: Array = codes.matrix.toarray()
+    coefficients: Array = codes.toarray()
     finished = codes.iterations < STEPS_PER_ATOM * (job.width + 1)
     dtype = common_type(rows, matrix)
     return Fits(coefficients.astype(dtype, copy=False), codes.residual_norms, finished)

@@ -18,10 +18,11 @@ from pursuit.base.progress import Silent, bar
 from pursuit.base.threads import for_each_block
 from pursuit.base.validation import Array
 from pursuit.encoding import forms
+from pursuit.encoding.about import About
 from pursuit.encoding.codes import Codes, Piece
-from pursuit.encoding.folder import About, Writer
 from pursuit.encoding.job import Job
 from pursuit.encoding.sources import Blocks
+from pursuit.encoding.writer import Writer
 from pursuit.solving.state import fingerprint
 
 SAMPLED_ROWS = 64

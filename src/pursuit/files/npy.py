@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import math
 import zipfile
 from pathlib import Path
@@ -60,3 +61,12 @@ def _npy_header(path: Path, stream: IO[bytes]) -> tuple[Shape, np.dtype[Any]]:
     else:
         raise InputError(f"{path}: is in version {version} of NumPy's format, not for numbers")
     return shape, dtype
+
+
+def npy_header(dtype: np.dtype[Any], shape: Shape, by_columns: bool = False) -> bytes:
+    """The start of a .npy file; NumPy gives it the same length for any number of rows."""
+    header = io.BytesIO()
+    kind = np.lib.format.dtype_to_descr(dtype)
+    about = {"descr": kind, "fortran_order": by_columns, "shape": shape}
+    np.lib.format.write_array_header_1_0(header, about)
+    return header.getvalue()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, Any
 
-from pursuit.files.whole import whole_file
+from pursuit.base.archive import whole_file
 from pursuit.report.charts import Axis, Chart, Line
 from pursuit.report.page import render
 

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from pursuit.base.archive import whole_file
 from pursuit.base.errors import InputError
-from pursuit.files.whole import whole_file
 from pursuit.report.charts import Axis, Chart, Line, numbers
 from pursuit.report.packing import code_spectra, pack, pack_map
 from pursuit.report.page import render

@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import hashlib
-import json
 import os
 from dataclasses import dataclass
 from functools import cached_property
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from pursuit.base.archive import Kind, load_archive, save_archive
 from pursuit.base.errors import InputError
 from pursuit.base.validation import Array
 
-FORMAT = 1
+CHECKPOINT = Kind("resume", "a checkpoint", "pursuit checkpoint", format=2)
 
 
 @dataclass(frozen=True)
@@ -27,31 +26,15 @@ class State:
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write to a file, whole or not at all."""
-        target = Path(path)
-        part = target.with_name(target.name + ".part")
-        text = json.dumps({"format": FORMAT, **self.numbers}, default=str)
-        header = np.frombuffer(text.encode(), np.uint8)
-        with open(part, "wb") as file:
-            np.savez(file, header=header, **self.arrays)  # type: ignore[arg-type]
-        os.replace(part, target)
+        save_archive(path, CHECKPOINT, self.numbers, self.arrays)
 
     @staticmethod
     def load(path: str | os.PathLike[str]) -> State:
-        """Read a file that `save` wrote; anything else is an input error."""
+        """Read a file that `save` wrote; anything else, or one bit changed, is an input error."""
         if not isinstance(path, (str, os.PathLike)):
             raise InputError(f"resume: expected a result or a path, got {type(path).__name__}")
-        try:
-            with open(path, "rb") as file, np.load(file, allow_pickle=False) as stored:
-                arrays = {name: stored[name] for name in stored.files}
-            numbers = dict(json.loads(arrays.pop("header").tobytes()))
-        except FileNotFoundError:
-            raise InputError(f"resume: there is no file {os.fspath(path)}") from None
-        # Damage can surface as almost any error of the zip, npy and JSON readers.
-        except Exception as error:
-            raise InputError(f"resume: {os.fspath(path)} is not a checkpoint") from error
-        if numbers.pop("format", None) != FORMAT:
-            raise InputError(f"resume: {os.fspath(path)} is a checkpoint of another version")
-        return State(arrays, numbers)
+        stored = load_archive(path, CHECKPOINT)
+        return State(stored.arrays, stored.about)
 
 
 def fingerprint(*parts: object) -> str:

@@ -138,7 +138,7 @@ def _sparse(job: _Job) -> Array:
         threads=job.threads,
         progress=job.progress,
     )
-    dense: Array = codes.matrix.toarray()
+    dense: Array = codes.toarray()
     return dense
 
 

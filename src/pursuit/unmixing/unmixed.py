@@ -8,9 +8,9 @@ from functools import cached_property
 
 import numpy as np
 
+from pursuit.base.archive import whole_file
 from pursuit.base.errors import InputError
 from pursuit.base.validation import count
-from pursuit.files.whole import whole_file
 from pursuit.unmixing.extraction import Array, Integers
 from pursuit.unmixing.scene import Scene
 

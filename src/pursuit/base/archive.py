@@ -1,0 +1,161 @@
+"""Files that are written whole or not at all, and archives in which a changed bit is found.
+
+An archive is a .npz file, which NumPy reads by itself: arrays, and a text of JSON that says what
+they are. Its last bytes are a digest of all the others.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import zipfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from hashlib import blake2b
+from pathlib import Path
+from typing import IO, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pursuit.base.errors import InputError
+
+Array = NDArray[Any]
+
+HEADER = "header"
+"""The array that holds the text."""
+MARK = b"blake2b:"
+SEAL = len(MARK) + 32
+"""Bytes of the mark and of the digest in hexadecimal, at the very end of an archive."""
+CHUNK = 2**20
+
+
+# Whole or not at all -------------------------------------------------------------------------
+
+
+def writable_path(path: str | os.PathLike[str]) -> Path:
+    """`path` if a file can be put there: a question to ask before hours of work."""
+    target = Path(path)
+    if target.is_dir():
+        raise InputError(f"{target}: is a folder, expected the name of a file")
+    if not target.parent.is_dir():
+        raise InputError(f"{target}: the folder {target.parent} does not exist")
+    if not os.access(target.parent, os.W_OK):
+        raise InputError(f"{target}: the folder {target.parent} cannot be written to")
+    return target
+
+
+@contextmanager
+def whole_file(path: str | os.PathLike[str]) -> Iterator[Path]:
+    """A path to write to; when all went well it becomes `path`, otherwise it is gone."""
+    target = writable_path(path)
+    part = target.with_name(f"{target.name}.{os.getpid()}.part")
+    try:
+        yield part
+        with part.open("r+b") as file:
+            os.fsync(file.fileno())  # the name must not reach the disk before the bytes
+        os.replace(part, target)
+    except OSError as error:
+        raise InputError(f"{target}: cannot be written ({error.strerror or error})") from None
+    finally:
+        part.unlink(missing_ok=True)
+
+
+# Archives ------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Kind:
+    """A kind of archive.
+
+    Attributes
+    ----------
+    argument, noun
+        What messages call the path that is wrong, and the file that was expected there.
+    key
+        What the text of the archive is filed under.
+    format
+        The version that is written.
+    unsealed
+        Versions from before there were digests, which are still read.
+    """
+
+    argument: str
+    noun: str
+    key: str
+    format: int
+    unsealed: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True)
+class Archive:
+    """What an archive holds: arrays by name, and what JSON can hold."""
+
+    arrays: dict[str, Array]
+    about: dict[str, Any]
+
+
+def save_archive(
+    path: str | os.PathLike[str], kind: Kind, about: Mapping[str, Any], arrays: Mapping[str, Array]
+) -> None:
+    """Write an archive, whole or not at all; no pickle is involved."""
+    text = json.dumps({kind.key: {"format": kind.format, **about}}, default=str)
+    header = np.frombuffer(text.encode(), np.uint8)
+    with whole_file(path) as part:
+        with part.open("wb") as file:
+            np.savez(file, **{HEADER: header}, **arrays)  # type: ignore[arg-type]
+        with zipfile.ZipFile(part, "a") as archive:
+            archive.comment = bytes(SEAL)  # room at the very end
+        with part.open("r+b") as file:
+            seal = _seal(file)
+            file.seek(-SEAL, os.SEEK_END)
+            file.write(seal)
+
+
+def load_archive(path: str | os.PathLike[str], kind: Kind) -> Archive:
+    """Read what `save_archive` wrote; anything else, or one bit changed, is an input error."""
+    if not isinstance(path, (str, os.PathLike)):
+        raise InputError(f"{kind.argument}: expected a path, got {type(path).__name__}")
+    file = os.fspath(path)
+    if not os.path.exists(file):
+        raise InputError(f"{kind.argument}: there is no file {file}")
+    try:
+        intact = _is_intact(file)
+        archive = _read(file, kind.key) if intact is not False else None
+        version = archive.about.pop("format") if archive else None
+    # Damage can surface as almost any error of the zip, npy and JSON readers.
+    except Exception as error:
+        raise InputError(f"{kind.argument}: {file} is not {kind.noun}, or is damaged") from error
+    if archive is None or (intact is None and version == kind.format):
+        raise InputError(f"{kind.argument}: {file} is damaged, its checksum is that of other bytes")
+    if version != kind.format and version not in kind.unsealed:
+        raise InputError(f"{kind.argument}: {file} is {kind.noun} of another version ({version!r})")
+    return archive
+
+
+def _read(file: str, key: str) -> Archive:
+    with open(file, "rb") as stream, np.load(stream, allow_pickle=False) as stored:
+        arrays = {name: stored[name] for name in stored.files}
+    return Archive(arrays, dict(json.loads(arrays.pop(HEADER).tobytes())[key]))
+
+
+def _seal(file: IO[bytes]) -> bytes:
+    """The mark and the digest of all but the last bytes of a file."""
+    digest = blake2b(digest_size=16)
+    left = file.seek(0, os.SEEK_END) - SEAL
+    file.seek(0)
+    while left > 0 and (chunk := file.read(min(left, CHUNK))):
+        digest.update(chunk)
+        left -= len(chunk)
+    return MARK + digest.hexdigest().encode()
+
+
+def _is_intact(path: str) -> bool | None:
+    """Whether a file is what its digest is of; None where it ends with none."""
+    with open(path, "rb") as file:
+        if file.seek(0, os.SEEK_END) < SEAL:
+            return None
+        file.seek(-SEAL, os.SEEK_END)
+        found = file.read(SEAL)
+        return _seal(file) == found if found.startswith(MARK) else None
