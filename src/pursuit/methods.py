@@ -15,6 +15,8 @@ gradient-free                   §2, values of f alone       random CD with line
 orthogonal                      fully corrective            forward selection
 blended                         Combettes & Pokutta 2019    blended coordinate descent
 ==============================  ==========================  =================================
+
+`solve` and `encode` take ``"mp"`` for matching-pursuit and ``"omp"`` for orthogonal.
 """
 
 from __future__ import annotations
@@ -179,10 +181,20 @@ NAMED: dict[str, Callable[[], Method]] = {
 }
 
 
+ALSO_CALLED = {"mp": "matching-pursuit", "omp": "orthogonal"}
+"""The field's short names."""
+
+
+def full_name(method: object) -> object:
+    """A method's own name for one of the field's short ones; anything else as it is."""
+    return ALSO_CALLED.get(method, method) if isinstance(method, str) else method
+
+
 def as_method(method: str | Method) -> Method:
     """A method from its name."""
     if isinstance(method, Method):
         return method
-    if not isinstance(method, str) or method not in NAMED:
+    name = full_name(method)
+    if not isinstance(name, str) or name not in NAMED:
         raise InputError(f"method: expected one of {', '.join(NAMED)}, or a Method, got {method!r}")
-    return NAMED[method]()
+    return NAMED[name]()

@@ -158,8 +158,8 @@ def test_sparse_arrays_and_operators_are_checked_too(A):
 def test_objectives_and_atoms_that_do_not_fit_each_other_are_refused():
     assert "(4,)" in refuses("atoms", lambda: solve(F, Coordinates(5)))
     assert "(4,)" in refuses("atoms", lambda: solve(F, Sphere(2, 2)))
-    assert "ndarray" in refuses("atoms", lambda: solve(F, ROWS))
-    assert "ndarray" in refuses("f", lambda: solve(B, ATOMS))
+    assert "(4,)" in refuses("atoms", lambda: solve(F, ROWS.T))
+    assert "SquaredDistance(b) for a signal b, got ndarray" in refuses("f", lambda: solve(B, ATOMS))
 
 
 def test_a_quadratic_must_be_symmetric_and_convex():
@@ -259,7 +259,7 @@ WRONG = {
     "callback": [5, "print", [print]],
     "checkpoint": [5, os.path.join("no", "such", "directory", "file")],
     "resume": [5, os.path.join("no", "such", "file"), [1]],
-    "method": ["matching_pursuit", "", None, 5, ["matching-pursuit"]],
+    "method": ["matching_pursuit", "", None, 5, ["matching-pursuit"], "MP"],
 }
 
 

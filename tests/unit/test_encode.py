@@ -102,7 +102,7 @@ def test_orthogonal_pursuit_lists_atoms_in_the_order_of_choice():
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ({"signals": SIGNALS[0]}, ["signals", "rows", "(16,)"]),
+        ({"signals": SIGNALS[0, :9]}, ["signals", "rows", "(16,)", "(9,)"]),
         ({"signals": SIGNALS[:, :9]}, ["signals", "(16,)", "(20, 9)"]),
         ({"signals": SIGNALS[:0]}, ["signals", "at least one"]),
         ({"signals": SIGNALS + 1j}, ["signals", "complex128"]),
@@ -110,7 +110,7 @@ def test_orthogonal_pursuit_lists_atoms_in_the_order_of_choice():
         ({"signals": [[1.0], [2.0, 3.0]]}, ["signals"]),
         ({"atoms": ATOMS[0]}, ["atoms", "rows", "(16,)"]),
         ({"atoms": np.zeros((0, 16))}, ["atoms", "at least one"]),
-        ({"method": "omp"}, ["method", "orthogonal", "'omp'"]),
+        ({"method": "OMP"}, ["method", "orthogonal", "'OMP'"]),
         ({"n_nonzero": 0}, ["n_nonzero", "at least 1", "0"]),
         ({"n_nonzero": 2.5}, ["n_nonzero", "2.5"]),
         ({"max_iter": 0}, ["max_iter", "at least 1"]),

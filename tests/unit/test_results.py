@@ -33,9 +33,7 @@ BY_SLOPES = [name for name in methods.NAMED if not methods.NAMED[name]().gradien
 
 @pytest.fixture(params=["gram", "ambient"])
 def form(request, monkeypatch):
-    monkeypatch.setattr(
-        "pursuit.points.base.GRAM_BYTES", 2**28 if request.param == "gram" else 0
-    )
+    monkeypatch.setattr("pursuit.points.base.GRAM_BYTES", 2**28 if request.param == "gram" else 0)
     return request.param
 
 

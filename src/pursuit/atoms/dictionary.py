@@ -7,7 +7,7 @@ from hashlib import blake2b
 
 import numpy as np
 
-from pursuit.atoms.base import Atom, FiniteAtoms, Unit
+from pursuit.atoms.base import Atom, AtomSet, FiniteAtoms, Unit
 from pursuit.base.errors import InputError
 from pursuit.base.validation import Array, real_array
 
@@ -108,6 +108,11 @@ class Dictionary(FiniteAtoms):
         rows = self._matrix / peak
         rows /= row_norms(rows)[:, None]
         return Unit(Dictionary(rows.reshape(-1, *self.shape)), self._norms)
+
+
+def as_atoms(atoms: object) -> AtomSet:
+    """A set as it is; an array with an atom in each row as a `Dictionary`."""
+    return atoms if isinstance(atoms, AtomSet) else Dictionary(atoms)
 
 
 def row_norms(matrix: Array) -> Array:

@@ -9,7 +9,7 @@ import numpy as np
 
 from pursuit.atoms.base import Atom, AtomSet
 from pursuit.base.errors import InputError
-from pursuit.base.validation import Array, count
+from pursuit.base.validation import Array, count, plain_array
 
 
 class Groups(AtomSet):
@@ -126,7 +126,7 @@ class Groups(AtomSet):
 
 
 def _places(g: int, members: Sequence[int]) -> Array:
-    places = np.asarray(members)
+    places = plain_array(f"groups, group {g}", members)
     if places.ndim != 1 or not places.size or places.dtype.kind not in "iu" or places.min() < 0:
         raise InputError(
             f"groups: expected coordinates of at least 0 in group {g}, got {members!r}"

@@ -17,11 +17,9 @@ from pathlib import Path
 from typing import IO, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from pursuit.base.errors import InputError
-
-Array = NDArray[Any]
+from pursuit.base.validation import Array
 
 HEADER = "header"
 """The array that holds the text."""

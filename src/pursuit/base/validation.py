@@ -12,16 +12,26 @@ from pursuit.base.errors import InputError
 Array = NDArray[Any]
 
 
+REAL_KINDS = "fiub"
+"""The kinds of NumPy types that are real numbers."""
+
+
+def plain_array(name: str, value: object) -> Array:
+    """`value` as a NumPy array of real numbers, nothing being looked at but its type.
+
+    Tensors of torch are taken as they are now, without their gradients; those in half precision
+    become float64, as integers do further on. Labelled arrays of xarray lose their labels. What
+    has no value everywhere, is sparse or is not computed yet is refused, with what to do.
+    """
+    array = value if type(value) is np.ndarray else _converted(name, value)
+    if array.dtype.kind not in REAL_KINDS:
+        raise InputError(f"{name}: expected real numbers, got {_described(value, array)}")
+    return array
+
+
 def real_array(name: str, value: object, *, ndim: int | None = None, minimum: int = 1) -> Array:
-    """`value` as a finite floating-point array; float32 stays float32, integers become float64."""
-    try:
-        array = np.asarray(value)
-    except ValueError as error:
-        raise InputError(f"{name}: expected an array of real numbers, got {error}") from None
-    if np.ma.is_masked(value):
-        raise InputError(f"{name}: expected a value everywhere, got a masked array")
-    if array.dtype.kind not in "fiub":
-        raise InputError(f"{name}: expected real numbers, got an array of type {array.dtype}")
+    """`value` as a finite floating-point array; float32 stays float32, others become float64."""
+    array = plain_array(name, value)
     if array.dtype not in (np.float32, np.float64):
         array = array.astype(np.float64)
     if ndim is not None and array.ndim != ndim:
@@ -88,3 +98,67 @@ def number(name: str, value: object) -> float:
     if np.isnan(result):
         raise InputError(f"{name}: expected a number, got nan")
     return result
+
+
+# Arrays of other libraries, known by their names: none of these is imported here ---------------
+
+
+def _converted(name: str, value: Any) -> Array:
+    """What another library, or a list, gives NumPy; its refusals become one sentence."""
+    kind = type(value).__name__
+    libraries = {parent.__module__.partition(".")[0] for parent in type(value).__mro__}
+    if has_mask(value):
+        raise InputError(
+            f"{name}: expected a value everywhere, got a masked array with masked entries; leave "
+            "them out, or give filled(...) of it"
+        )
+    if hasattr(value, "toarray") and not hasattr(value, "__array__"):
+        raise InputError(f"{name}: expected a dense array, got a sparse {kind}; give its toarray()")
+    if "dask" in libraries:
+        raise InputError(
+            f"{name}: expected an array in memory, got a dask {kind}; give its compute()"
+        )
+    if "xarray" in libraries:
+        if not hasattr(value, "data"):
+            raise InputError(f"{name}: expected one array, got an xarray {kind} of several")
+        return plain_array(name, value.data)
+    try:
+        return _detached(value) if "torch" in libraries else np.asarray(value)
+    except (TypeError, ValueError, RuntimeError) as error:
+        reason = " ".join(str(error).split())
+        raise InputError(
+            f"{name}: expected an array of real numbers, got a {kind} ({reason:.120})"
+        ) from None
+
+
+HOLDERS = (list, tuple, np.ma.MaskedArray)
+"""What may have a mask, or hold what has one."""
+
+
+def has_mask(value: object) -> bool:
+    """Whether an entry of an array, or of arrays in a list, is masked."""
+    if isinstance(value, np.ma.MaskedArray):
+        return bool(np.ma.is_masked(value))
+    if not isinstance(value, (list, tuple)):
+        return False
+    return any(has_mask(item) for item in value if isinstance(item, HOLDERS))
+
+
+def _detached(tensor: Any) -> Array:
+    """The numbers of a torch tensor; NumPy has no bfloat16 and no types of eight bits."""
+    here = tensor.detach().cpu()
+    if here.is_floating_point() and here.element_size() <= 2:
+        here = here.double()
+    array: Array = here.numpy()
+    return array
+
+
+def _described(value: object, array: Array) -> str:
+    """What came in place of real numbers."""
+    if array.dtype.kind != "O":
+        return f"an array of type {array.dtype}"
+    kind = type(value).__name__
+    if array.ndim == 0:
+        return f"a {kind}"
+    first = type(array.flat[0]).__name__ if array.size else "nothing"
+    return f"a {kind} of Python objects, the first a {first}"

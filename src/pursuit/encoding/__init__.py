@@ -45,21 +45,22 @@ def encode(
     Parameters
     ----------
     signals
-        Shape (m, d), a signal in each row, or (m, *shape) for atoms of that shape. float32 stays
-        float32 if the atoms are float32 too; any memory order. A `numpy.memmap` or the path of a
+        Shape (m, d), a signal in each row, or (m, *shape) for atoms of that shape; one signal of
+        the shape of an atom is a single row. float32 stays float32 if the atoms are float32 too;
+        any memory order. A `numpy.memmap` or the path of a
         ``.npy`` file is read a block at a time; so is an iterator that gives arrays of rows.
     atoms
         A `Dictionary`, or an array with an atom in each row. Any scale but zero. With a `Cone`
         of them coefficients are at least zero, by ``"orthogonal"`` or ``"matching-pursuit"``: an
         atom whose coefficient comes to zero leaves the code, and may come back.
     method
-        ``"orthogonal"``: orthogonal matching pursuit; coefficients are those of the least-squares
-        fit over the chosen atoms. ``"matching-pursuit"``: one exact step along the best atom at
-        a time; an atom may be chosen again. ``"random-pursuit"``: the same along atoms drawn
-        uniformly. ``"accelerated-random"`` and ``"accelerated-matching-pursuit"``: Algorithms 3
-        and 4 with a ν that is computed to be safe. ``"accelerated"``: acceleration without
-        parameters; it computes in float64 whatever the signals are. All atoms may enter the
-        codes of the accelerated ones.
+        ``"orthogonal"`` or ``"omp"``: orthogonal matching pursuit; coefficients are those of the
+        least-squares fit over the chosen atoms. ``"matching-pursuit"`` or ``"mp"``: one exact step
+        along the best atom at a time; an atom may be chosen again. ``"random-pursuit"``: the same
+        along atoms drawn uniformly. ``"accelerated-random"`` and
+        ``"accelerated-matching-pursuit"``: Algorithms 3 and 4 with a ν that is computed to be
+        safe. ``"accelerated"``: acceleration without parameters; it computes in float64 whatever
+        the signals are. All atoms may enter the codes of the accelerated ones.
     n_nonzero
         The most distinct atoms of a code; refused for the accelerated methods. Where no stopping
         rule is given at all, orthogonal and matching pursuit take a tenth of d, at least 1.
@@ -108,7 +109,10 @@ def encode(
     >>> codes.status(0).name
     'CONVERGED'
     """
-    one_of("method", method, METHODS)
+    if method not in METHODS:
+        from pursuit.methods import full_name
+
+        method = one_of("method", full_name(method), METHODS)
     nonnegative = isinstance(atoms, Cone)
     if nonnegative and method in STEPWISE:
         raise InputError(

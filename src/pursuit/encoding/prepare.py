@@ -12,7 +12,7 @@ import numpy as np
 
 from pursuit.base.errors import InputError
 from pursuit.base.threads import for_each_block
-from pursuit.base.validation import Array
+from pursuit.base.validation import Array, plain_array
 from pursuit.kernels.pursuit import Atoms, project, sum_squares
 
 # Squared norms in this range leave room for products and rounding errors in either precision.
@@ -28,14 +28,9 @@ class Signals(NamedTuple):
     unscale: Array
 
 
-def real_rows(name: str, value: object, ndim: int | None = None) -> Array:
+def real_rows(name: str, value: object) -> Array:
     """`value` as an array of real numbers with at least two dimensions; entries are not read."""
-    try:
-        array = np.asarray(value)
-    except ValueError as error:
-        raise InputError(f"{name}: expected an array of real numbers, got {error}") from None
-    if array.dtype.kind not in "fiub":
-        raise InputError(f"{name}: expected real numbers, got an array of type {array.dtype}")
+    array = plain_array(name, value)
     if array.ndim < 2:
         raise InputError(
             f"{name}: expected rows, an array of at least 2 dimensions, got shape {array.shape}"

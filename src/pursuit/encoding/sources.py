@@ -11,8 +11,7 @@ from typing import Any
 import numpy as np
 
 from pursuit.base.errors import InputError
-from pursuit.base.validation import Array
-from pursuit.encoding.prepare import real_rows
+from pursuit.base.validation import Array, plain_array
 from pursuit.files.arrays import existing_file, reading
 from pursuit.files.npy import open_npy
 
@@ -34,7 +33,7 @@ class Blocks:
         if first is None:
             raise InputError("signals: expected at least one block, got an iterator without any")
         self._arrays, self._shape = chain([first], arrays), shape
-        self.dtype: np.dtype[Any] = real_rows("signals", first).dtype
+        self.dtype: np.dtype[Any] = plain_array("signals", first).dtype
         self._window = np.empty((0, math.prod(shape)), self.dtype)
         self._begin = 0
 
@@ -64,7 +63,7 @@ class Blocks:
 
     def _checked(self) -> Iterator[Array]:
         for number, given in enumerate(self._arrays):
-            array = real_rows("signals", given)
+            array = plain_array("signals", given)
             if array.dtype != self.dtype:
                 raise InputError(
                     f"signals: expected blocks of one type, got {self.dtype} first and "
@@ -83,7 +82,7 @@ def open_signals(signals: object, shape: tuple[int, ...]) -> Array | Blocks:
         return Blocks(signals, shape)
     if isinstance(signals, (str, os.PathLike)):
         signals = map_npy(signals)
-    return flat(real_rows("signals", signals), shape)
+    return flat(plain_array("signals", signals), shape)
 
 
 def expected(signals: Array | Blocks) -> int:
@@ -104,10 +103,15 @@ def map_npy(path: str | os.PathLike[str]) -> Array:
 
 
 def flat(signals: Array, shape: tuple[int, ...]) -> Array:
-    """Signals as rows of numbers, checked against the shape of an atom."""
-    rows = signals.reshape(len(signals), -1)
-    if signals.shape[1:] != shape and (signals.ndim > 2 or rows.shape[1] != math.prod(shape)):
+    """Signals as rows of numbers, checked against the shape of an atom; one alone is a row."""
+    given = signals.shape
+    if given == shape:
+        signals = signals[None]
+    if signals.shape[1:] != shape and (signals.ndim != 2 or signals.shape[1] != math.prod(shape)):
         raise InputError(
-            f"signals: expected rows of the atoms' shape {shape}, got shape {signals.shape}"
+            f"signals: expected rows of the atoms' shape {shape}, or one of that shape alone, got "
+            f"shape {given}"
         )
-    return rows
+    if not len(signals):
+        raise InputError(f"signals: expected at least one, got shape {given}")
+    return signals.reshape(len(signals), -1)

@@ -13,12 +13,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pursuit.base.errors import InputError, PursuitError
+from pursuit.base.validation import REAL_KINDS
 
 Array = NDArray[Any]
 Shape = tuple[int, ...]
-
-REAL_KINDS = "fiub"
-"""The kinds of NumPy types that are real numbers."""
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 
 from pursuit.base.errors import MissingExtra
-from pursuit.files.arrays import REAL_KINDS, Array, ArrayFile
+from pursuit.base.validation import REAL_KINDS
+from pursuit.files.arrays import Array, ArrayFile
 
 HDF5_SIGNATURE = b"\x89HDF\r\n\x1a\n"
 MATLAB_HEADER = 512

@@ -11,7 +11,8 @@ from typing import IO, Any
 import numpy as np
 
 from pursuit.base.errors import InputError
-from pursuit.files.arrays import REAL_KINDS, Array, ArrayFile, Shape, no_arrays
+from pursuit.base.validation import REAL_KINDS
+from pursuit.files.arrays import Array, ArrayFile, Shape, no_arrays
 
 
 def open_npy(path: Path) -> ArrayFile:

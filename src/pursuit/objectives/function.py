@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-import numpy as np
-
 from pursuit.base.errors import InputError
-from pursuit.base.validation import Array, count, non_negative, positive
+from pursuit.base.validation import Array, count, non_negative, plain_array, positive
 from pursuit.objectives.base import Objective
 
 
@@ -68,10 +66,9 @@ class Function(Objective):
                 'gradient: this Function has none; expected one, or method="gradient-free"'
             )
         # Not a number or infinite is for a line search to step back from, where it went too far.
-        gradient: Array = np.asarray(self._gradient(x))
-        if gradient.shape != self.shape or gradient.dtype.kind not in "fiu":
+        gradient = plain_array("gradient", self._gradient(x))
+        if gradient.shape != self.shape:
             raise InputError(
-                f"gradient: expected an array of real numbers of shape {self.shape}, "
-                f"got shape {gradient.shape} and type {gradient.dtype}"
+                f"gradient: expected an array of shape {self.shape}, got shape {gradient.shape}"
             )
         return gradient

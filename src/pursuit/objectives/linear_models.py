@@ -219,7 +219,7 @@ def _weights(weights: object | None, samples: int) -> Array:
 
 
 def _labels(y: object, samples: int) -> Array:
-    array = shaped_array("y", np.asarray(y), (samples,))
+    array = shaped_array("y", y, (samples,))
     values = np.unique(array)
     if np.isin(values, (-1, 1)).all():
         return array

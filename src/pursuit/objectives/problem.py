@@ -18,9 +18,15 @@ class Problem:
 
     def __post_init__(self) -> None:
         if not isinstance(self.f, Objective):
-            raise InputError(f"f: expected an Objective, got {type(self.f).__name__}")
+            raise InputError(
+                "f: expected an Objective, such as SquaredDistance(b) for a signal b, got "
+                f"{type(self.f).__name__}"
+            )
         if not isinstance(self.atoms, AtomSet):
-            raise InputError(f"atoms: expected an AtomSet, got {type(self.atoms).__name__}")
+            raise InputError(
+                "atoms: expected an AtomSet, such as Dictionary(rows), got "
+                f"{type(self.atoms).__name__}"
+            )
         if self.f.shape != self.atoms.shape:
             raise InputError(
                 f"atoms: expected atoms of f's shape {self.f.shape}, got {self.atoms.shape}"

@@ -12,7 +12,7 @@ import numpy as np
 from pursuit.atoms.base import Atom, AtomSet, FiniteAtoms
 from pursuit.atoms.sampling import Sampling, as_sampling
 from pursuit.base.errors import InputError
-from pursuit.base.validation import count, positive
+from pursuit.base.validation import count, plain_array, positive
 from pursuit.points.base import AmbientPoint, Point
 from pursuit.rules.approximate import StaleCorrelations
 from pursuit.rules.run import Choice, Run
@@ -150,7 +150,7 @@ class Replay:
 
     def start(self, run: Run, purpose: str = "picks") -> Choose:
         atoms = _finite("indices", run.problem.atoms, self)
-        picks = np.asarray(self.indices)
+        picks = plain_array("indices", self.indices)
         if picks.ndim != 1 or picks.dtype.kind not in "iu":
             raise InputError("indices: expected a list of row numbers")
         if picks.size and not (picks.min() >= 0 and picks.max() < len(atoms)):

@@ -14,6 +14,7 @@ import numpy as np
 
 from pursuit.atoms.base import AtomSet, FiniteAtoms
 from pursuit.atoms.cone import Cone
+from pursuit.atoms.dictionary import as_atoms
 from pursuit.base.errors import InputError
 from pursuit.base.progress import Silent, bar
 from pursuit.base.validation import Array, count, shaped_array
@@ -56,7 +57,7 @@ Callback = Callable[[Snapshot], bool | None]
 
 def solve(
     f: Objective,
-    atoms: AtomSet,
+    atoms: object,
     method: str | Method = "matching-pursuit",
     x0: object | None = None,
     *,
@@ -82,7 +83,7 @@ def solve(
     f
         The objective, e.g. ``SquaredDistance(signal)``.
     atoms
-        The set of atoms, e.g. ``Dictionary(rows)``.
+        The set of atoms, e.g. ``Dictionary(rows)``; or the rows themselves, as an array.
     method
         A name of `pursuit.methods`, or what one of its functions returns.
     x0, coef0
@@ -136,6 +137,7 @@ def solve(
     >>> result.status.name, result.coef.toarray().round(5).tolist()
     ('CONVERGED', [1.33333, 1.0])
     """
+    atoms = as_atoms(atoms)
     given = Problem(f, atoms)
     rules = as_method(method)
     check_cone(atoms, rules, x0)
