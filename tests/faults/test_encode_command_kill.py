@@ -8,13 +8,13 @@ import time
 import numpy as np
 
 from pursuit import Codes, Cone, encode
-from pursuit.encoding.folder import FINISHED
+from pursuit.encoding.marks import FINISHED, RECORD
 
 KILLS = 4
 SIGNALS, BLOCK = 30_000, 192
 ARRAYS = ("indptr", "indices", "values", "residual_norms", "iterations", "statuses")
 # The command as it is, but for marking every block at once: more moments to be killed in.
-COMMAND = "from pursuit import cli; from pursuit.encoding import folder; folder.SECONDS = 0.0; "
+COMMAND = "from pursuit import cli; from pursuit.encoding import writer; writer.SECONDS = 0.0; "
 
 
 def start(path):
@@ -26,7 +26,9 @@ def start(path):
 
 def marked(path):
     marks = path / "codes" / FINISHED
-    return sum(marks.read_bytes()) if marks.exists() else 0
+    if not marks.exists():
+        return 0
+    return int(np.count_nonzero(np.frombuffer(marks.read_bytes(), RECORD)["rows"]))
 
 
 def kill_at_work(path, delay):

@@ -21,6 +21,8 @@ import numpy as np
 from pursuit.base.errors import InputError
 from pursuit.base.validation import Array
 
+PART = ".part"
+"""How the names of files end that are not whole yet."""
 HEADER = "header"
 """The array that holds the text."""
 MARK = b"blake2b:"
@@ -48,14 +50,22 @@ def writable_path(path: str | os.PathLike[str]) -> Path:
 def whole_file(path: str | os.PathLike[str]) -> Iterator[Path]:
     """A path to write to; when all went well it becomes `path`, otherwise it is gone."""
     target = writable_path(path)
-    part = target.with_name(f"{target.name}.{os.getpid()}.part")
+    try:
+        with replacement(target) as part:
+            yield part
+    except OSError as error:
+        raise InputError(f"{target}: cannot be written ({error.strerror or error})") from None
+
+
+@contextmanager
+def replacement(target: Path) -> Iterator[Path]:
+    """The same, for those who have their own word on what the system says."""
+    part = target.with_name(f"{target.name}.{os.getpid()}{PART}")
     try:
         yield part
         with part.open("r+b") as file:
             os.fsync(file.fileno())  # the name must not reach the disk before the bytes
         os.replace(part, target)
-    except OSError as error:
-        raise InputError(f"{target}: cannot be written ({error.strerror or error})") from None
     finally:
         part.unlink(missing_ok=True)
 

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from pursuit.commands.options import in_options
+
 if TYPE_CHECKING:
     from pursuit.atoms import Dictionary
     from pursuit.geometry import Constant
@@ -36,9 +38,10 @@ def constants(
     from pursuit.atoms import Dictionary
     from pursuit.files.tables import read_matrix
 
-    given = Dictionary(read_matrix(file, variable, columns))
-    atoms = Dictionary(given.unit().atoms.matrix) if unit else given  # type: ignore[attr-defined]
-    rows = table(atoms)
+    with in_options({"atoms": str(file), "variable": "--variable"}):
+        given = Dictionary(read_matrix(file, variable, columns))
+        atoms = Dictionary(given.unit().atoms.matrix) if unit else given  # type: ignore[attr-defined]
+        rows = table(atoms)
     if as_json:
         typer.echo(json.dumps(_document(file, atoms, rows), ensure_ascii=False, indent=2))
     else:

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from pursuit.commands.options import in_options
+
 if TYPE_CHECKING:
     from pursuit.base.validation import Array
     from pursuit.encoding.folder import StoredCodes
@@ -22,6 +24,9 @@ def decode(
     ],
     columns: Annotated[
         bool, typer.Option("--columns", help="Atoms, and the signals written, are columns.")
+    ] = False,
+    force: Annotated[
+        bool, typer.Option("--force", help="Write over a file that is there.")
     ] = False,
     variable: Annotated[
         str | None, typer.Option(help="The name of the atoms in their file.", metavar="NAME")
@@ -41,9 +46,11 @@ def decode(
 
     if out.suffix.lower() != ".npy":
         raise InputError(f"--out: expected a file that ends in .npy, got {out}")
-    writable_path(out)
-    stored, atoms = open_folder(codes), read_matrix(dictionary, variable, columns)
-    _write(stored, atoms, out, columns)
+    if writable_path(out).exists() and not force:
+        raise InputError(f"--out: {out} is there already; --force writes over it")
+    with in_options({"atoms": "--dictionary", "variable": "--variable"}):
+        stored, atoms = open_folder(codes), read_matrix(dictionary, variable, columns)
+        _write(stored, atoms, out, columns)
     typer.echo(f"{len(stored):,} signals of {atoms.shape[1]} numbers: {out}")
 
 

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from pursuit.base.errors import InputError
+from pursuit.commands.options import in_options
 
 if TYPE_CHECKING:
     from pursuit.base.validation import Array
@@ -21,6 +24,23 @@ METHODS = (
     "accelerated",
 )
 """Those of `pursuit.encoding`, which takes longer to import than to print a page of help."""
+OPTIONS = {
+    "atoms": "--dictionary",
+    "method": "--method",
+    "n_nonzero": "--nonzero",
+    "max_iter": "--max-iter",
+    "rtol": "--rtol",
+    "atol": "--atol",
+    "seed": "--seed",
+    "threads": "--threads",
+    "out": "--out",
+    "nonnegative": "--nonnegative",
+    "variable": "--variable",
+    "over a Cone": "with --nonnegative",
+}
+"""What the arguments of `pursuit.encode` are here."""
+INTERRUPTED = 130
+"""The exit code of a program that Ctrl-C ended."""
 
 
 def encode(
@@ -35,7 +55,7 @@ def encode(
         int | None, typer.Option(help="The most atoms of a code.", metavar="NUMBER")
     ] = None,
     method: Annotated[
-        str, typer.Option(help=f"One of {', '.join(METHODS)}.", metavar="NAME")
+        str, typer.Option(help=f"One of {', '.join(METHODS)}; or mp, omp.", metavar="NAME")
     ] = "orthogonal",
     nonnegative: Annotated[
         bool,
@@ -89,22 +109,37 @@ def encode(
     from pursuit.encoding import encode as encode_signals
     from pursuit.files.tables import read_matrix
 
-    atoms = read_matrix(dictionary, dictionary_variable, columns)
-    codes = encode_signals(
-        _read(signals, variable, columns),
-        Cone(atoms) if nonnegative else atoms,
-        method,
-        n_nonzero=nonzero,
-        max_iter=max_iter,
-        rtol=rtol,
-        atol=atol,
-        seed=seed,
-        threads=threads,
-        out=out,
-        resume=resume,
-    )
+    with in_options({"variable": "--dictionary-variable"}):
+        atoms = read_matrix(dictionary, dictionary_variable, columns)
+    with in_options({**OPTIONS, "signals": str(signals)}), _telling_how_to_resume(out):
+        codes = encode_signals(
+            _read(signals, variable, columns),
+            Cone(atoms) if nonnegative else atoms,
+            method,
+            n_nonzero=nonzero,
+            max_iter=max_iter,
+            rtol=rtol,
+            atol=atol,
+            seed=seed,
+            threads=threads,
+            out=out,
+            resume=resume,
+        )
     typer.echo(str(codes))
     typer.echo(f"{'folder':>10}: {out}")
+
+
+@contextmanager
+def _telling_how_to_resume(out: Path) -> Iterator[None]:
+    """Let Ctrl-C end in a sentence."""
+    from pursuit.encoding.marks import FINISHED
+
+    try:
+        yield
+    except KeyboardInterrupt:
+        kept = f"; the finished blocks are kept in {out}, the same command with --resume goes on"
+        typer.echo(f"pursuit: interrupted{kept if (out / FINISHED).exists() else ''}", err=True)
+        raise typer.Exit(INTERRUPTED) from None
 
 
 def _read(path: Path, variable: str | None, columns: bool) -> Array:

@@ -15,6 +15,7 @@ import typer
 from pursuit.base.errors import InputError
 from pursuit.base.progress import Silent, bar
 from pursuit.base.validation import count, one_of
+from pursuit.commands.options import in_options
 
 if TYPE_CHECKING:
     from pursuit.base.validation import Array
@@ -22,6 +23,18 @@ if TYPE_CHECKING:
 
 CONSTRAINTS = ("none", "non-negative", "sum-to-one", "sparse")
 PICKERS = ("h2nmf", "spa")
+OPTIONS = {
+    "r": "-r",
+    "n_nonzero": "--nonzero",
+    "endmembers": "--endmembers",
+    "variable": "--variable",
+    "layout": "--layout",
+    "shape": "--shape",
+    "bad_bands": "--bad-bands",
+    "nodata": "--nodata",
+    "scale": "--scale",
+}
+"""What the arguments of `read_scene`, `unmix` and the pickers are here."""
 STAGES = ("reading", "endmembers", "abundances", "convergence", "writing")
 
 
@@ -101,7 +114,8 @@ def unmix(
     }
     known = None if endmembers is None else _Known(endmembers, endmember_variable, columns)
     how = _How(r, picker, known, constraint, nonzero, _split_names(names))
-    _run(scene, reading, how, _Outputs(report, out))
+    with in_options({**OPTIONS, "pixels": str(scene)}):
+        _run(scene, reading, how, _Outputs(report, out))
 
 
 @dataclass(frozen=True)
@@ -180,7 +194,8 @@ def _read_known(known: _Known | None, scene: Scene) -> Array:
     from pursuit.files.tables import read_matrix
 
     assert known is not None
-    matrix = read_matrix(known.path, known.variable, known.columns)
+    with in_options({"variable": "--endmember-variable"}):
+        matrix = read_matrix(known.path, known.variable, known.columns)
     if matrix.shape[1] != len(scene.bands):
         raise InputError(
             f"{known.path}: expected endmembers of {len(scene.bands)} bands as in the scene, got "

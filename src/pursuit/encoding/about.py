@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from dataclasses import asdict, dataclass
 from hashlib import blake2b
 from pathlib import Path
@@ -11,12 +10,13 @@ from typing import Any
 
 import numpy as np
 
+from pursuit.base.archive import replacement
 from pursuit.base.errors import InputError
 
 FORMAT = 2
 UNSEALED = 1
 """The format of 0.1.0: a byte for each finished block, and no checksums."""
-ABOUT, PART = "about.json", ".part"
+ABOUT = "about.json"
 COLUMNS = ("indices", "values", "residual_norms", "iterations", "statuses")
 
 
@@ -66,13 +66,9 @@ class About:
 
 
 def write_about(folder: Path, about: About) -> None:
-    """Whole or not at all. The caller's folder is its own: nobody else has this name in it."""
-    part = folder / (ABOUT + PART)
-    with open(part, "w", encoding="utf-8") as file:
-        file.write(_text(asdict(about)))
-        file.flush()
-        os.fsync(file.fileno())
-    os.replace(part, folder / ABOUT)
+    """Whole or not at all."""
+    with replacement(folder / ABOUT) as part:
+        part.write_text(_text(asdict(about)), encoding="utf-8")
 
 
 def read_about(folder: Path) -> About:

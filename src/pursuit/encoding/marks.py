@@ -50,7 +50,7 @@ def read_marks(folder: Path, about: About) -> Array:
     """The records of all blocks, up to the last finished; one bit changed is an input error."""
     file = folder / FINISHED
     raw = file.read_bytes() if file.exists() else b""
-    if about.blocks is not None and len(raw) not in (0, about.blocks * RECORD.itemsize):
+    if file.exists() and about.blocks is not None and len(raw) != about.blocks * RECORD.itemsize:
         raise InputError(
             f"{folder}: {FINISHED} is damaged, expected {about.blocks * RECORD.itemsize} bytes, "
             f"got {len(raw)}"

@@ -19,9 +19,10 @@ from pathlib import Path
 
 import numpy as np
 
+from pursuit.base.archive import PART, replacement
 from pursuit.base.errors import InputError, PursuitError
 from pursuit.base.validation import Array
-from pursuit.encoding.about import ABOUT, PART, UNSEALED, About, read_about, write_about
+from pursuit.encoding.about import UNSEALED, About, read_about, write_about
 from pursuit.encoding.codes import Codes, Piece
 from pursuit.encoding.folder import open_folder
 from pursuit.encoding.marks import FINISHED, RECORD, read_marks, record
@@ -68,6 +69,8 @@ class Writer:
                 raise InputError(
                     f"out: {self.path} belongs to another job: its {name} is {there}, got {text}"
                 )
+        for left in self.path.glob(f"*{PART}"):  # by a run that was killed
+            left.unlink(missing_ok=True)
         return about
 
     def _create(self) -> None:
@@ -79,10 +82,9 @@ class Writer:
                 file.write(header)
                 file.truncate(size)
                 os.fsync(file.fileno())
-        with open(self.path / FINISHED, "wb") as marks:
+        with replacement(self.path / FINISHED) as part:
             # Room for the marks is taken now: on a disk that is full later, they still fit.
-            marks.write(bytes((self._about.blocks or MARKS) * RECORD.itemsize))
-            os.fsync(marks.fileno())
+            part.write_bytes(bytes((self._about.blocks or MARKS) * RECORD.itemsize))
 
     def _finished(self) -> Array:
         """Which blocks are there; those are compared with their checksums."""
@@ -209,7 +211,7 @@ def _begun(folder: Path, resume: bool) -> bool:
     """Whether there is anything in a folder but what a run killed at its very start leaves."""
     if folder.exists() and not folder.is_dir():
         raise InputError(f"out: {folder} is a file, expected a folder")
-    begun = folder.is_dir() and any(p.name != ABOUT + PART for p in folder.iterdir())
+    begun = folder.is_dir() and any(p.suffix != PART for p in folder.iterdir())
     if begun and not resume:
         raise InputError(
             f"out: {folder} is not empty; expected a new folder, or resume=True (--resume)"

@@ -49,6 +49,6 @@ def _only_matrix(file: ArrayFile) -> str:
     names = matrices or list(file.shapes)
     if len(names) > 1:
         raise InputError(
-            f"{file.path}: holds several arrays; choose one by its name: {file.listing()}"
+            f"{file.path}: holds several arrays, {file.listing()}; choose one with variable="
         )
     return names[0]

@@ -1,0 +1,47 @@
+"""Errors in the words of the command line: options, where functions speak of arguments."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from pursuit.base.errors import PursuitError
+
+TOLERANCES = ("rtol", "atol", "tol")
+"""Names that stand for nothing else in a sentence, as those with an underscore do."""
+
+
+@contextmanager
+def in_options(names: dict[str, str]) -> Iterator[None]:
+    """Let errors inside speak of options.
+
+    Parameters
+    ----------
+    names
+        What to say for each argument, ``{"n_nonzero": "--nonzero"}``; for a file, its path. A key
+        of several words is a phrase to be replaced.
+    """
+    try:
+        yield
+    except PursuitError as error:
+        error.args = (translated(str(error), names),)
+        raise
+
+
+def translated(text: str, names: dict[str, str]) -> str:
+    """A sentence with options in place of arguments."""
+    text = text.replace("resume=True (--resume)", "--resume")
+    for name, option in names.items():
+        word = re.escape(name)
+        patterns = {
+            rf"^{word}(?=[:,])": option,  # the argument that a message begins with
+            rf"(?<=\bits ){word}(?= is\b)": option,
+            rf"\b{word}=(?=[\w('])": f"{option} ",
+            rf"\b{word}=": option,
+        }
+        if not name.isalpha() or name in TOLERANCES:
+            patterns[rf"(?<![-\w/.]){word}(?![\w/.])"] = option
+        for pattern, words in patterns.items():
+            text = re.sub(pattern, lambda _, words=words: words, text)  # type: ignore[misc]
+    return text
