@@ -4,8 +4,11 @@ import numpy as np
 import pytest
 
 from pursuit import (
+    Backtracking,
     Coordinates,
     Dictionary,
+    Function,
+    Oracle,
     Quadratic,
     Smooth,
     SquaredDistance,
@@ -76,11 +79,64 @@ def test_a_random_pursuit_with_too_small_a_nu_is_told_the_exact_one():
     assert f"give nu={float(geometry.nu_random(atoms)):.6g}" in result.message
 
 
-def test_a_smoothness_constant_that_is_too_small_is_caught():
+WRONG = {
+    "L of a step": (lambda L: methods.matching_pursuit(step=Smooth(L=L)), "L", 0.4),
+    "L of random pursuit": (lambda L: methods.random_pursuit(step=Smooth(L=L)), "L", 0.4),
+    "L_A": (lambda L_A: methods.affine_invariant(L_A=L_A), "L_A", 0.4),
+    "L of Algorithm 3": (lambda L: methods.accelerated_random(L=L), "L", 0.4),
+    "L of Algorithm 4": (lambda L: methods.accelerated_matching_pursuit(L=L), "L", 0.3),
+    "L of its step alone": (
+        lambda L: methods.accelerated_matching_pursuit(step=Smooth(L=L)),
+        "L",
+        0.3,
+    ),
+}
+
+
+@pytest.mark.parametrize("case", WRONG)
+def test_a_curvature_that_is_too_small_is_caught_and_the_safe_one_is_named(case):
+    make, name, wrong = WRONG[case]
     f, atoms = toy(1)
-    result = solve(f, atoms, methods.matching_pursuit(step=Smooth(L=0.4)), max_iter=500)
+    result = solve(f, atoms, make(wrong), max_iter=2000)
     assert result.status is Status.DIVERGED
-    assert "L" in result.message
+    assert f"{name} = {wrong:g} is below" in result.message
+    named = float(result.message.partition(f"give {name}=")[2].partition(",")[0])
+    assert named == pytest.approx(1)
+    again = solve(f, atoms, make(named), max_iter=2000, tol=0)
+    assert again.status is Status.MAX_ITER
+    assert again.value < f.value(np.zeros(100))
+
+
+def test_of_two_wrong_constants_both_are_named():
+    f, atoms = toy(1)
+    both = methods.accelerated_matching_pursuit(nu=1.0, L=0.4)
+    message = solve(f, atoms, both, max_iter=2000).message
+    assert "give nu=100" in message
+    assert "give L=1" in message
+
+
+def test_an_objective_that_claims_too_small_an_L_is_named_and_the_way_out_works():
+    f = Function(lambda x: 2 * (x @ x) - x.sum(), lambda x: 4 * x - 1, shape=3, L=1.0)
+    result = solve(f, Coordinates(3), max_iter=500)
+    assert result.status is Status.DIVERGED
+    assert "f has more curvature than its L says" in result.message
+    assert "step=Backtracking()" in result.message
+    way_out = methods.matching_pursuit(step=Backtracking())
+    assert solve(f, Coordinates(3), way_out).status is Status.CONVERGED
+
+
+def test_over_an_oracle_a_nu_that_is_too_small_is_still_a_sentence():
+    corners = Oracle(
+        lambda d: np.where(d < 0, -1.0, 1.0),
+        shape=8,
+        radius=8**0.5,
+        sample=lambda rng: rng.choice([-1.0, 1.0], 8),
+    )
+    b = np.random.default_rng(0).standard_normal(8)
+    small = methods.accelerated_matching_pursuit(nu=0.01)
+    result = solve(SquaredDistance(b), corners, small, max_iter=500)
+    assert result.status is Status.DIVERGED
+    assert result.message
 
 
 @pytest.mark.parametrize("iterations", [3, 500])

@@ -26,8 +26,9 @@ class AtomSet(ABC):
     """A set A of atoms in a space of arrays of one shape.
 
     Every update of the library is even in z, so a set object stands for A ∪ −A and its oracle
-    maximises \\|⟨d, z⟩\\|. A subclass gives `shape`, `lmo`, `draw` and `vector`; the rest has
-    defaults that it may replace by something faster.
+    maximises \\|⟨d, z⟩\\|. A subclass gives `shape`, `lmo`, `draw`, `vector`, `radius` and `rank`;
+    the rest has defaults that it may replace by something faster, or by an answer where they
+    have none (`gauge`, `max_leverage`).
     """
 
     shape: tuple[int, ...]
@@ -91,7 +92,11 @@ class AtomSet(ABC):
         return self.rank == int(np.prod(self.shape))
 
     def unit(self) -> Unit:
-        """The same directions as atoms of norm one, and the norms. Sets of unit atoms: itself."""
+        """The same directions as atoms of norm one, and the norms.
+
+        By default the set itself: right for unit atoms, and all that can be done where atoms are
+        known by an oracle alone.
+        """
         return Unit(self, None)
 
     def pack(self, atoms: Sequence[Atom]) -> Array:

@@ -39,8 +39,9 @@ def encode(
 ) -> Codes:
     """Sparse codes of many signals over one dictionary: ``codes @ atoms ≈ signals``.
 
-    Each signal gets the result of ``solve(SquaredDistance(signal), atoms, method)``, from
-    compiled kernels that work on blocks of signals.
+    Each signal gets the result of ``solve(SquaredDistance(signal), atoms, method)``, up to
+    rounding, from compiled kernels that work on blocks of signals. Methods with random directions
+    are the same methods with other draws: each block has its own.
 
     Parameters
     ----------

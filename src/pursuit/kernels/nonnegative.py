@@ -2,8 +2,8 @@
 
 Lawson and Hanson's method with everything taken from G = Z Zᵀ and b = Z y: the atoms in use (the
 *passive* set, in their words) have a Cholesky factor that grows by a row when an atom enters and
-is rotated back to a triangle when one leaves. Kernels release the GIL and allocate nothing. Where
-the sum is free, orthogonal pursuit over a cone is the method: see `cone_kernels`.
+is rotated back to a triangle when one leaves. Kernels release the GIL and work in the `Room` that
+they are given. Where the sum is free, orthogonal pursuit over a cone is the method: see `cone`.
 
 The end is a point where no atom outside has a slope above rounding. In exact arithmetic each
 entering atom lowers the value, so no set of atoms is met twice; what rounding could do to that is

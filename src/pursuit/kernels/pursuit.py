@@ -1,12 +1,12 @@
 """What all kernels of `encode` share, and those of matching pursuit and orthogonal pursuit.
 
-A handful of atoms has a kernel of its own in `abreast_kernel`, cones are in `cone_kernels`, random
-and accelerated methods in `run_kernels` and `adaptive_kernel`.
+A handful of atoms has a kernel of its own in `few_atoms`, cones are in `cone`, random and
+accelerated methods in `runs` and `pursuit.encoding.adaptive_kernel`.
 
 A kernel works through a block of signals and changes the arrays that it is given, so that it can
 be left and entered again: `Found` is its state and its result. Kernels release the GIL, draw no
-random numbers and allocate nothing. Correlations are rows padded with zeros to whole tiles (see
-`lanes`).
+random numbers and allocate at most a row of scratch for a call, nothing for a signal. Correlations
+are rows padded with zeros to whole tiles (see `simd`).
 
 The atoms of a kernel are unit rows, or all rows times one number (`norm2` tells); signals have a
 comfortable scale. Both are seen to at the door.

@@ -9,12 +9,13 @@ from typing import Protocol
 
 from pursuit import geometry
 from pursuit.atoms.sampling import as_sampling
+from pursuit.base.errors import InputError
 from pursuit.base.validation import positive
 from pursuit.points.base import Point
-from pursuit.rules.advances import Advance, Greedy
+from pursuit.rules.advances import Advance
 from pursuit.rules.directions import Direction, Random
 from pursuit.rules.run import Progress, Run
-from pursuit.rules.steps import smoothness
+from pursuit.rules.steps import UNEXPLAINED, below_smoothness, smoothness, suspect
 
 
 class Stepper(ABC):
@@ -31,8 +32,8 @@ class Stepper(ABC):
         return {"x": self.x}
 
     def suspect(self) -> str:
-        """What a user should look at first when the value runs away."""
-        return "a step is longer than the curvature of f allows: give a larger L, or none"
+        """What a user should look at first when the value runs away: cause and safe value."""
+        return UNEXPLAINED
 
 
 class Momentum(Protocol):
@@ -52,10 +53,14 @@ class Plain:
 class _Plain(Stepper):
     def __init__(self, run: Run, advance: Advance, x: Point) -> None:
         self.x = x
+        self._run, self._advance = run, advance
         self._improve = advance.start(run)
 
     def step(self) -> Progress:
         return self._improve(self.x)
+
+    def suspect(self) -> str:
+        return suspect(getattr(self._advance, "step", None), self._run.problem)
 
 
 @dataclass(frozen=True)
@@ -82,7 +87,7 @@ class FixedNu:
 
     def safe_nu(self, run: Run, advance: Advance) -> float:
         """The ν′ or ν with which the theorem holds."""
-        direction = advance.direction if isinstance(advance, Greedy) else None
+        direction = getattr(advance, "direction", None)
         atoms = run.problem.atoms
         if self.probe is None and isinstance(direction, Random):
             return geometry.nu_random(atoms, as_sampling(atoms, direction.sampling)).upper
@@ -129,10 +134,22 @@ class FixedNuStepper(Stepper):
         self._run.memory["beta"] = beta
 
     def suspect(self) -> str:
-        safe = self._rule.safe_nu(self._run, self._advance)
+        problem, step = self._run.problem, getattr(self._advance, "step", None)
+        causes = [self._suspect_nu(), below_smoothness(problem, self.L), suspect(step, problem)]
+        known = dict.fromkeys(cause for cause in causes if cause not in ("", UNEXPLAINED))
+        return "; ".join(known) or UNEXPLAINED
+
+    def _suspect_nu(self) -> str:
+        """Whether ν is too small, and which is not; empty where it is not, or nobody knows."""
+        try:
+            safe = self._rule.safe_nu(self._run, self._advance)
+        except InputError:  # a set that does not know the moments of its draws
+            return ""
         if self.nu < safe:
             return (
                 f"nu = {self.nu:.6g} is below the safe value {safe:.6g} for these atoms; "
                 f"give nu={safe:.6g}, or leave nu out to have it computed"
             )
-        return f"L = {self.L:.6g} is smaller than the curvature of f"
+        drawn = isinstance(getattr(self._advance, "direction", None), Random)
+        greedy = self._probe is None and not drawn
+        return f"no theorem covers greedy-greedy; give a nu above {self.nu:.6g}" if greedy else ""

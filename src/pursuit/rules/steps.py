@@ -30,6 +30,12 @@ DOUBLINGS = 60
 DROWNED = 256
 """Units in the last place of the largest slope met, below which a slope is not tested."""
 
+UNEXPLAINED = (
+    "f has more curvature than its L says, is not convex, or its gradient is not that of its "
+    "values: pursuit.testing.check_objective(f) tells, and step=Backtracking() needs no L"
+)
+"""What may be wrong where no constant of a method is to blame."""
+
 Measure = Callable[[Point, Atom, float], tuple[float, float]]
 """(x, z, ⟨∇f(x), z⟩) ↦ (γ, a proved lower bound on f(x) − f(x − γz))."""
 
@@ -45,6 +51,10 @@ class Smooth:
     """h(z) = L‖z‖², the step of Algorithms 1, 3 and 4. L is the objective's unless given."""
 
     L: float | None = None
+
+    def suspect(self, problem: Problem) -> str:
+        """Whether its constant is too small, and which is not."""
+        return below_smoothness(problem, smoothness(problem, self.L))
 
     def start(self, run: Run) -> Measure:
         L = smoothness(run.problem, self.L)
@@ -65,13 +75,27 @@ class AffineInvariant:
 
     L_A: float | None = None
 
-    def start(self, run: Run) -> Measure:
+    def bound(self, problem: Problem) -> float:
+        """L_A as given, or computed."""
         if self.L_A is not None:
-            h = positive("L_A", self.L_A)
-        else:
-            from pursuit import geometry
+            return positive("L_A", self.L_A)
+        from pursuit import geometry
 
-            h = geometry.smoothness(run.problem.f, run.problem.atoms).upper
+        return geometry.smoothness(problem.f, problem.atoms).upper
+
+    def suspect(self, problem: Problem) -> str:
+        """Whether its constant is too small, and which is not."""
+        given = self.bound(problem)
+        safe = given if problem.f.L is None else AffineInvariant().bound(problem)
+        if given < safe:
+            return (
+                f"L_A = {given:.6g} is below the curvature of f along the atoms, which is up to "
+                f"{safe:.6g}; give L_A={safe:.6g}, or leave L_A out to have it computed"
+            )
+        return UNEXPLAINED
+
+    def start(self, run: Run) -> Measure:
+        h = self.bound(run.problem)
 
         def measure(x: Point, z: Atom, c: float) -> tuple[float, float]:
             return c / h, c * c / (2 * h)
@@ -220,6 +244,23 @@ def from_bounds(h: Array) -> Measure:
         return c / bounds[z], c * c / (2 * bounds[z])
 
     return measure
+
+
+def below_smoothness(problem: Problem, L: float) -> str:
+    """Whether a smoothness constant is too small, and which is not."""
+    safe = problem.f.L
+    if safe is not None and safe > L:
+        return (
+            f"L = {L:.6g} is below the smoothness of f, {safe:.6g}; give L={safe:.6g}, or leave L "
+            "out to have it taken from f"
+        )
+    return UNEXPLAINED
+
+
+def suspect(step: object, problem: Problem) -> str:
+    """What to look at first where the steps of a rule made the value run away."""
+    own: Callable[[Problem], str] | None = getattr(step, "suspect", None)
+    return UNEXPLAINED if own is None else own(problem)
 
 
 def smoothness(problem: Problem, given: float | None) -> float:

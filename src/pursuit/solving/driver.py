@@ -117,11 +117,13 @@ def solve(
         Of the random directions.
     unit_atoms
         Run on the atoms divided by their norms, and give coefficients for the atoms as they
-        are: no result then depends on their scale. False runs the algorithms as printed.
+        are: up to rounding no result then depends on their scale (but for an `Oracle`, whose
+        atoms are taken as it gives them). False runs the algorithms as printed.
     checkpoint
         A file that the state is written to, every half minute and at the end.
     resume
-        A checkpoint file, a result or its state. Stopped and resumed equals uninterrupted.
+        A checkpoint file, a result or its state, of the same problem, method, start and seed.
+        Stopped and resumed equals uninterrupted, on the same machine.
 
     Returns
     -------
