@@ -7,6 +7,7 @@ import sys
 # It is read when NumPy is loaded, which happens after this file.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
+import paper_page
 import pytest
 from hypothesis import settings
 
@@ -31,3 +32,15 @@ def pursuit(monkeypatch, capsys):
         return code or 0, *capsys.readouterr()
 
     return run
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_pyfunc_call(pyfuncitem):
+    """Let a test fail that docs/the-paper-in-code.md names for functions that it does not run."""
+    named = paper_page.functions_of(pyfuncitem.nodeid)
+    if not named:
+        return (yield)
+    with paper_page.watched(named) as missing:
+        result = yield
+    assert not missing, f"the paper in code says that this test runs {', '.join(sorted(missing))}"
+    return result

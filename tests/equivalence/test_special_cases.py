@@ -90,6 +90,21 @@ class TestOverCoordinates:
         replayed = methods.matching_pursuit(direction=Replay(draws))
         assert_same(visited(Quadratic(H, b), Coordinates(12), replayed, x0), textbook)
 
+    def test_random_pursuit_is_random_coordinate_descent(self, quadratic):
+        """One coordinate a step, by −⟨∇f, e_i⟩/L, and every coordinate about as often."""
+        H, b, x0, _ = quadratic
+        L = np.linalg.eigvalsh(H)[-1]
+        ours = visited(Quadratic(H, b), Coordinates(12), methods.random_pursuit(), x0)
+        moved = np.abs(np.diff(ours, axis=0)).argmax(axis=1)
+        textbook = [x0.copy()]
+        for i in moved:
+            x = textbook[-1].copy()
+            x[i] -= (H[i] @ x - b[i]) / L
+            textbook.append(x)
+        assert_same(ours, textbook)
+        drawn = np.bincount(moved, minlength=12)
+        assert 0.3 * T / 12 < drawn.min() <= drawn.max() < 2 * T / 12
+
     def test_the_default_constants_of_the_accelerated_methods_are_n(self, quadratic):
         """ν = ν′ = n for coordinates: a run with them is the run where they are computed."""
         H, b, x0, _ = quadratic

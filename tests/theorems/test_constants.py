@@ -27,6 +27,27 @@ def test_gauge_equals_the_support_function_of_the_polar(case):
 
 @MANY
 @given(instances())
+def test_gauge_and_dual_norm_are_dual_to_each_other(case):
+    """⟨x, y⟩ ≤ ‖x‖_A ‖y‖_{A*}, with equality at a corner y of the polar."""
+    x, y = case.direction(), case.direction()
+    product = geometry.gauge(case.atoms, x) * geometry.dual_norm(case.atoms, y)
+    assert abs(x @ y) <= product * (1 + ROUNDING)
+    corner = case.corners[np.argmax(case.corners @ x)]
+    assert close(geometry.dual_norm(case.atoms, corner), 1)
+    assert close(geometry.gauge(case.atoms, x), corner @ x)
+
+
+@MANY
+@given(instances())
+def test_radius_and_diameter_are_the_longest_atom_and_the_longest_difference(case):
+    both = np.concatenate([case.Z, -case.Z])
+    apart = np.linalg.norm(both[:, None] - both[None], axis=2).max()
+    assert close(geometry.diameter(case.atoms), apart)
+    assert close(geometry.radius(case.atoms), np.linalg.norm(case.Z, axis=1).max())
+
+
+@MANY
+@given(instances())
 def test_moments_and_leverages_equal_those_of_the_pseudo_inverse(case):
     moments = geometry.second_moment(case.atoms, case.p)
     assert moments.rank == case.r == case.atoms.rank

@@ -9,6 +9,7 @@ from pursuit import (
     Approximate,
     Coordinates,
     Dictionary,
+    Groups,
     InputError,
     LeastSquares,
     Logistic,
@@ -52,6 +53,35 @@ def walk(seed, d, steps):
         yield g
 
 
+# Steepest -------------------------------------------------------------------------------
+
+
+SETS = [
+    gaussian(30, 6),
+    Coordinates(6),
+    Sphere(6),
+    Groups([[0, 1, 2], [3], [4, 5]]),
+    Dictionary(np.random.default_rng(1).standard_normal((30, 6)) * np.logspace(-3, 3, 30)[:, None]),
+]
+
+
+@pytest.mark.parametrize("atoms", SETS, ids=repr)
+def test_the_oracle_gives_the_atom_that_maximises_the_correlation(atoms):
+    """⟨d, LMO(d)⟩ is ‖d‖_{A*}, and no atom that is drawn reaches more."""
+    b = rng.standard_normal(6)
+    f = SquaredDistance(b)
+    choose = Steepest().start(Run(Problem(f, atoms), seed=0))
+    for _ in range(50):
+        x = atoms.vector(atoms.draw(rng, 1)[0])
+        z, c, slope = choose(f.ambient_point(atoms, x))
+        best = atoms.lmo(x - b)
+        np.testing.assert_array_equal(atoms.vector(z), atoms.vector(best))
+        assert abs(c) == slope == pytest.approx(abs(atoms.inner(x - b, best)))
+        assert slope == pytest.approx(geometry.dual_norm(atoms, x - b))
+        others = [abs(atoms.inner(x - b, other)) for other in atoms.draw(rng, 40)]
+        assert max(others) <= slope * (1 + 1e-12)
+
+
 # Approximate ----------------------------------------------------------------------------
 
 
@@ -64,10 +94,10 @@ def test_the_quality_is_never_below_delta_in_ten_thousand_calls(delta, scaled):
     rows /= np.linalg.norm(rows, axis=1, keepdims=True)
     if scaled:
         rows *= 10.0 ** generator.uniform(-2, 2, (50, 1))
-    atoms = Dictionary(rows)
-    stale = StaleCorrelations(atoms, {}, "picks")
+    f, atoms = SquaredDistance(np.zeros(12)), Dictionary(rows)
+    choose = Approximate(delta).start(Run(Problem(f, atoms), seed=0))
     for g in walk(2, 12, calls):
-        z, c, slope, *_ = stale.search(g, delta, np.zeros(50))
+        z, c, slope = choose(f.ambient_point(atoms, g))  # whose gradient is g
         exact = rows @ g
         best = np.abs(exact).max()
         assert abs(c - exact[z]) <= 1e-12 * best
@@ -77,15 +107,19 @@ def test_the_quality_is_never_below_delta_in_ten_thousand_calls(delta, scaled):
 
 def test_the_bound_never_exceeds_the_plain_stale_bound():
     """|a c(s)| + ‖e‖√(‖z‖² − c(s)²/‖g_s‖²) ≤ |c(s)| + ‖z‖‖g − g_s‖, and both are bounds."""
-    for _ in range(2000):
-        z, old, new = rng.standard_normal((3, 4))
-        c = z @ old
-        a = new @ old / (old @ old)
-        e = np.linalg.norm(new - a * old)
-        ours = abs(a * c) + e * np.sqrt(max(z @ z - c * c / (old @ old), 0))
-        plain = abs(c) + np.linalg.norm(z) * np.linalg.norm(new - old)
-        assert abs(z @ new) <= ours * (1 + 1e-12)
-        assert ours <= plain * (1 + 1e-12)
+    smaller = 0
+    for _ in range(200):
+        rows, none = rng.standard_normal((16, 4)), np.zeros(16)
+        old, new = rng.standard_normal((2, 4))
+        stale = StaleCorrelations(Dictionary(rows), {}, "picks")
+        found = stale.search(old, 1.0, none)
+        ours, compared = stale._bounds(new, new.dtype, none)
+        assert (found.looked, compared) == (16, 1)  # nothing was known, then all of it
+        plain = np.abs(rows @ old) + np.linalg.norm(rows, axis=1) * np.linalg.norm(new - old)
+        assert (np.abs(rows @ new) <= ours).all()
+        assert (ours <= plain * (1 + 1e-12)).all()
+        smaller += np.count_nonzero(ours < 0.9 * plain)
+    assert smaller > 1000
 
 
 def test_it_looks_at_few_atoms_and_counts_them():

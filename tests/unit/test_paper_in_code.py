@@ -1,47 +1,36 @@
-"""Every row of docs/the-paper-in-code.md leads to a function and to a test that exist."""
+"""Every row of docs/the-paper-in-code.md leads to a function and to a test that runs it.
 
-import re
-from importlib import import_module
-from pathlib import Path
+That a test runs the functions that its rows name is seen while it runs: `tests/conftest.py` watches
+those tests, and lets them fail where a function was not called.
+"""
 
+import subprocess
+import sys
+
+import paper_page
 import pytest
 
-PROJECT = Path(__file__).resolve().parents[2]
-PAGE = PROJECT / "docs" / "the-paper-in-code.md"
-
-
-def rows():
-    """(what, functions, tests) of each row of a table that names tests."""
-    for line in PAGE.read_text(encoding="utf-8").splitlines():
-        cells = [cell.strip() for cell in line.strip("|").split(" | ")]
-        if line.startswith("|") and len(cells) == 3 and "tests/" in cells[2]:
-            yield cells[0], re.findall(r"`([^`]+)`", cells[1]), re.findall(r"`([^`]+)`", cells[2])
-
-
-ROWS = list(rows())
-
-
-def resolve(path):
-    """The object behind a dotted path: modules as deep as they go, then attributes."""
-    parts = path.split(".")
-    owner = import_module(parts[0])
-    for part in parts[1:]:
-        if not hasattr(owner, part):
-            owner = import_module(f"{owner.__name__}.{part}")
-        else:
-            owner = getattr(owner, part)
-    return owner
+ROWS = list(paper_page.rows())
 
 
 @pytest.mark.parametrize(("what", "functions", "tests"), ROWS, ids=[row[0] for row in ROWS])
-def test_every_row_resolves(what, functions, tests):
+def test_every_row_names_functions_that_are_there_and_tests(what, functions, tests):
     assert functions
     assert tests
     for path in functions:
-        assert resolve(path) is not None
-    for path in tests:
-        file, name = path.split("::")
-        assert re.search(rf"^\s*def {name}\(", (PROJECT / file).read_text(encoding="utf-8"), re.M)
+        assert paper_page.codes_of(path), path
+
+
+def test_every_test_that_the_page_names_is_one_that_runs():
+    wanted = set(paper_page.named_by_test())
+    files = sorted({test.partition("::")[0] for test in wanted})
+    command = [sys.executable, "-m", "pytest", "--collect-only", "-q", "-p", "no:cacheprovider"]
+    listed = subprocess.run(
+        [*command, *files], cwd=paper_page.PROJECT, capture_output=True, text=True, check=True
+    )
+    ids = listed.stdout.splitlines()
+    there = {*ids, *(node_id.partition("[")[0] for node_id in ids)}
+    assert wanted - there == set()
 
 
 def test_every_numbered_statement_of_the_paper_has_a_row():
@@ -58,4 +47,25 @@ def test_every_numbered_statement_of_the_paper_has_a_row():
 
 def test_a_row_that_leads_nowhere_would_be_noticed():
     with pytest.raises(ImportError):
-        resolve("pursuit.geometry.no_such_constant")
+        paper_page.resolve("pursuit.geometry.no_such_constant")
+
+
+def test_a_function_that_was_not_run_would_be_noticed():
+    from pursuit import Coordinates, SquaredDistance, geometry, solve
+
+    named = [
+        "pursuit.geometry.radius",
+        "pursuit.geometry.nu",
+        "pursuit.AtomSet.lmo",
+        "pursuit.Result.certificate",
+        "pursuit.AffineInvariant",
+        "pursuit.methods.affine_invariant",
+    ]
+    atoms = Coordinates(3)
+    with paper_page.watched(named) as missing:
+        geometry.radius(atoms)
+        atoms.lmo(atoms.vector(1))
+    assert missing == {*named} - {"pursuit.geometry.radius", "pursuit.AtomSet.lmo"}
+    with paper_page.watched(named[3:]) as missing:
+        solve(SquaredDistance([1.0, 2.0, 3.0]), atoms, "affine-invariant").certificate
+    assert missing == set()

@@ -252,8 +252,19 @@ class TestStopping:
     def test_what_cannot_be_met_is_never_claimed(self, options):
         """The value kept by steps may round to below zero; f(x) does not."""
         result = solve(F, ATOMS, tol=0, max_iter=3000, **options)
-        if result.status is Status.CONVERGED:  # by a slope of zero, or rightly so
-            assert result.slope == 0 or result.value <= max(options.values())
+        lowest = max(options.values())
+        assert result.value >= 0
+        rightly = result.value <= lowest or result.slope == 0
+        assert (result.status is Status.CONVERGED) == rightly
+        assert result.value < 1e-25  # it went as far as it could
+
+    @pytest.mark.parametrize("options", [{"target": -1e-9}, {"rtol": 0.0}])
+    def test_what_rounding_alone_would_meet_is_not_claimed(self, options, monkeypatch):
+        """A point that says −1 for its value is asked to compute it anew."""
+        for form in ("GramPoint", "AmbientPoint"):
+            monkeypatch.setattr(f"pursuit.points.base.{form}.value", lambda self: -1.0)
+        result = solve(F, ATOMS, tol=0, max_iter=3, **options)
+        assert result.status is not Status.CONVERGED
 
     def test_of_rtol_and_target_the_first_to_be_met_counts(self):
         loose, tight = {"rtol": 0.3}, {"target": 1e-9}
