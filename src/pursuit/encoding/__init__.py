@@ -56,10 +56,10 @@ def encode(
         a time; an atom may be chosen again. ``"random-pursuit"``: the same along atoms drawn
         uniformly. ``"accelerated-random"`` and ``"accelerated-matching-pursuit"``: Algorithms 3
         and 4 with a ν that is computed to be safe. ``"accelerated"``: conjugate gradients over
-        all atoms, whatever their scale. Codes of float32 are computed in float32 where the atoms,
-        at unit norm, have a condition number of at most 30, as good there as in float64, and in
-        float64 where they have not; ``codes.plan`` says which. All atoms may enter the codes of
-        the accelerated ones.
+        all atoms, whatever their scale. Codes of float32 are computed in float32 where that is as
+        good as float64: where n or d is at most 1,024 and the atoms, at unit norm, have a
+        condition number of at most 30. Else they are computed in float64; ``codes.plan`` says
+        which. All atoms may enter the codes of the accelerated ones.
     n_nonzero
         The most distinct atoms of a code; refused for the accelerated methods. Where no stopping
         rule is given at all, orthogonal and matching pursuit take a tenth of d, at least 1.

@@ -20,8 +20,9 @@ EASY, HARD = 30.0, 1000.0
 """Condition numbers of unit atoms up to which float32 is as good as float64, and from which on it
 pays to keep all earlier steps (``benchmarks/encode_accelerated.py`` measures both)."""
 DOUBLE = np.dtype(np.float64)
-SMALL, LARGE = 16, 256
-"""Ranks up to which earlier steps are always kept, and may be."""
+SMALL, LARGE, KNOWN = 16, 256, 1024
+"""Ranks up to which earlier steps are always kept, up to which they may be, and up to which it
+does not take too long to know a condition number."""
 COLUMN_BYTES = 2**19
 """The coefficients of a block: few enough to stay in the cache."""
 PIECE = 4096
@@ -43,9 +44,9 @@ class ConjugatePlan(Plan):
 def plan(atoms: Array, width: int) -> ConjugatePlan:
     """How codes of up to `width` atoms are made: the same for any number of signals."""
     n, d = atoms.shape
-    rank, single = min(n, d), atoms.dtype == np.float32
-    asked = single or SMALL < rank <= LARGE
-    condition = Frame.of(atoms, DOUBLE).condition() if asked else 1.0
+    rank = min(n, d)
+    known = rank <= (LARGE if atoms.dtype == DOUBLE else KNOWN)
+    condition = Frame.of(atoms, DOUBLE).condition() if known else np.inf
     kept = rank <= SMALL or (rank <= LARGE and condition > HARD)
     basis = 8 * rank * (rank + n)
     memory = rank if kept and 64 * basis <= WORK_BYTES else 0
