@@ -74,7 +74,7 @@ class ConjugateCodes:
     memory: int
 
     def __call__(self, number: int) -> Piece:
-        signals = near_one(self.job.load(number))
+        signals = self.job.load(number)
         targets = self.frame.coordinates(signals.x)
         zero = self.job.rules.rounding * np.sqrt(signals.norm2)
         run = ConjugateBlock(self.frame, targets, zero, self.memory)
@@ -167,10 +167,3 @@ def losses(atoms: Array, signals: Array, best: Array, most: int) -> tuple[Array,
             break
         run.step()
     return np.array(values), run.steps
-
-
-def near_one(signals: Signals) -> Signals:
-    """The signals over powers of two, so that the squares of their slopes stay within the range."""
-    power = np.ldexp(1.0, np.frexp(np.sqrt(signals.norm2))[1])
-    x = signals.x / power[:, None].astype(signals.x.dtype)
-    return Signals(x, signals.norm2 / power**2, signals.unscale * power)

@@ -9,10 +9,11 @@ The sampling that makes this independent of the scale of the atoms, p_j ∝ 1/�
 unit atoms, and a factor of p cancels: the atoms are divided by their norms and p does not appear.
 
 Signals are columns, side by side: a step is two matrix products for all of them, and each has
-scalars of its own. The products are with the atoms and not with their Gram matrix, because the
-square of a condition number is lost there: with one of 1e4 the fit stays 1e-10 … 1e-5 away from
-the best one by the Gram matrix, and comes within 1e-13 of it by the atoms. Few atoms are turned
-into the coordinates of their span first, so that the products are no larger than they have to be.
+scalars of its own, in float64 so that squares stay within their range. The products are with the
+atoms and not with their Gram matrix, because the square of a condition number is lost there: with
+one of 1e4 the fit stays 1e-10 … 1e-5 away from the best one by the Gram matrix, and comes within
+1e-13 of it by the atoms. Few atoms are turned into the coordinates of their span first, so that
+the products are no larger than they have to be.
 """
 
 from __future__ import annotations
