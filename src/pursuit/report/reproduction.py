@@ -48,7 +48,8 @@ def reproduction_html(panels: Sequence[Panel], findings: Sequence[Finding]) -> s
 def _described(panel: Panel) -> dict[str, Any]:
     facts = {name: _readable(value) for name, value in panel.facts.items()}
     if panel.runs > 1:
-        facts = {"problems": f"{panel.runs}: medians, and the range of eight in ten", **facts}
+        drawn = {"problems": f"{panel.runs}", "curves": "medians, and the range of eight in ten"}
+        facts = {**drawn, **facts}
     return {"name": panel.name, "title": panel.title, "facts": facts}
 
 

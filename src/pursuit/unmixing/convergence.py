@@ -18,8 +18,8 @@ SAMPLE = 2000
 """Pixels that the methods are run on at most, evenly spaced in the scene."""
 ITERATIONS = 1000
 POINTS = 60
-LOWEST = 1e-12
-"""Relative distances below this are rounding."""
+LOWEST = 1e-9
+"""Relative distances below this are not drawn."""
 
 
 @dataclass(frozen=True, eq=False)
