@@ -237,7 +237,7 @@ def test_the_page_of_urban_is_small_and_sound(browser, urban):
     before = page.run(SPECTRUM)
     page.click("#bigmap canvas", 0.1, 0.8)
     assert page.run(SPECTRUM) != before
-    assert page.run("document.querySelectorAll('#convergence .line').length") == 4
+    assert page.run("document.querySelectorAll('#convergence .line').length") == 5
     page.close()
 
 

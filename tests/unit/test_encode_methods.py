@@ -1,5 +1,6 @@
 """encode() with the random and the accelerated methods: its promises, and what it refuses."""
 
+import json
 import subprocess
 import sys
 from dataclasses import replace
@@ -9,9 +10,9 @@ import pytest
 from unit.hard_problems import COUNT, LOSSES, hard_problem
 
 from pursuit import Codes, InputError, Status, encode
-from pursuit.encoding import batch, runs
+from pursuit.encoding import accelerated, batch, runs
 from pursuit.encoding.job import Job
-from pursuit.encoding.limits import STEPWISE, limits
+from pursuit.encoding.limits import CONJUGATE, STEPWISE, limits
 
 EVERY = pytest.mark.parametrize("method", STEPWISE)
 DRAWN = pytest.mark.parametrize("method", STEPWISE[:-1])
@@ -133,7 +134,7 @@ def test_a_residual_goal_that_counts_as_met_is_truly_met(method, dtype, n):
     assert (codes.residual_norms <= 1e-2 * norms).all()
     rest = np.linalg.norm(inside.astype(np.float64) - (codes @ atoms).astype(np.float64), axis=1)
     assert (rest <= 1e-2 * norms * (1 + 1e-3)).all()
-    assert len(np.unique(codes.iterations)) > 5
+    assert len(np.unique(codes.iterations)) > (1 if method == CONJUGATE else 5)
 
 
 def test_a_goal_near_the_rounding_of_float32_is_judged_by_the_code_in_float32():
@@ -156,7 +157,11 @@ def test_an_absolute_goal_counts_in_the_units_of_the_signals(method):
 @EVERY
 def test_without_any_rule_a_thousand_steps_are_the_limit(method):
     atoms = 1 + 1e-3 * ATOMS  # hard to tell apart
-    codes = encode(SIGNALS[:3], atoms, method)
+    signals = SIGNALS[:3]
+    if method == CONJUGATE:  # which tells them apart: more of them than it keeps steps of
+        atoms = 1 + 1e-3 * np.random.default_rng(0).standard_normal((300, 300))
+        signals = np.resize(SIGNALS, (3, 300))
+    codes = encode(signals, atoms, method)
     assert codes.iterations.tolist() == [1000] * 3
     assert set(statuses(codes)) == {Status.MAX_ITER}
 
@@ -251,7 +256,10 @@ def test_folders_files_and_iterators_give_the_bits_of_memory(tmp_path, method, n
 def test_a_stopped_run_into_a_folder_is_continued_with_the_same_bits(tmp_path, monkeypatch, method):
     rules = {"max_iter": 100, "seed": 5}
     ends = limits(ATOMS.shape, method, None, 100, False)
-    block = batch.plan(method, ATOMS.shape, ends, np.dtype(np.float64)).block
+    if method == CONJUGATE:
+        block = accelerated.plan(ATOMS, ends.width).block
+    else:
+        block = batch.plan(method, ATOMS.shape, ends, np.dtype(np.float64)).block
     signals = np.resize(SIGNALS, (2 * block + 7, 20))
     expected = encode(signals, ATOMS, method, **rules)
     load, loaded = Job.load, []
@@ -270,6 +278,25 @@ def test_a_stopped_run_into_a_folder_is_continued_with_the_same_bits(tmp_path, m
     assert sorted(loaded) == [1, 2]
     with pytest.raises(InputError, match="its seed is 5, got 6"):
         encode(signals, ATOMS, method, **folder, **{**rules, "seed": 6})
+
+
+def test_an_unfinished_folder_of_version_0_1_0_is_not_continued_by_other_steps(tmp_path):
+    """Its accelerated took other steps, by a Gram matrix."""
+    plan = "Gram matrix of 0.0154 MiB in float64, blocks of 372 signals"
+    names = ("dictionary", "signals", "method", "nonnegative", "seed", "n_nonzero", "max_iter")
+    identity = dict.fromkeys((*names, "rtol", "atol", "unit_atoms", "precision"), "None")
+    encode(SIGNALS[:5], ATOMS, CONJUGATE, out=tmp_path / "now")
+    now = json.loads((tmp_path / "now" / "about.json").read_text())["pursuit codes"]
+    identity |= {name: text for name, text in now["identity"].items() if name != "plan"}
+    about = {
+        **{"format": 1, "n_atoms": 45, "method": CONJUGATE, "plan": plan, "block": 372},
+        **{"width": 45, "dtype": "<f8", "signals": 5, "identity": {**identity, "plan": plan}},
+        "complete": False,
+    }
+    (tmp_path / "then").mkdir()
+    (tmp_path / "then" / "about.json").write_text(json.dumps({"pursuit codes": about}))
+    with pytest.raises(InputError, match=r"version 0\.1\.0|its plan is Gram matrix of 0\.0154"):
+        encode(SIGNALS[:5], ATOMS, CONJUGATE, out=tmp_path / "then", resume=True)
 
 
 # The door -------------------------------------------------------------------------------------
@@ -292,6 +319,9 @@ def test_a_gram_matrix_that_is_too_large_is_avoided_or_refused_with_the_way_out(
         codes = encode(SIGNALS[:5], ATOMS[:12], method, max_iter=20)
         assert codes.plan.startswith("residuals")
         return
+    if method == CONJUGATE:
+        assert "Gram" not in encode(SIGNALS[:5], ATOMS[:12], method, max_iter=20).plan
+        return
     with pytest.raises(InputError) as error:
         encode(SIGNALS, ATOMS[:12], method)
     for word in ("atoms: ", method, "12 atoms", "GiB", "orthogonal", *batch.ONE_ATOM):
@@ -300,26 +330,32 @@ def test_a_gram_matrix_that_is_too_large_is_avoided_or_refused_with_the_way_out(
 
 @EVERY
 def test_atoms_whose_squares_vanish_are_refused_in_their_own_scale_alone(method):
-    small, dtype = (1e-180, np.float64) if method == "accelerated" else (1e-30, np.float32)
-    atoms = ATOMS.astype(dtype)
-    atoms[7] *= dtype(small)
-    signals = SIGNALS[:4].astype(dtype)
+    atoms = ATOMS.astype(np.float32)
+    atoms[7] *= np.float32(1e-30)
+    signals = SIGNALS[:4].astype(np.float32)
+    fit = encode(signals, ATOMS.astype(np.float32), method) @ ATOMS.astype(np.float32)
+    np.testing.assert_allclose(encode(signals, atoms, method) @ atoms, fit, atol=1e-3)
+    if method == CONJUGATE:  # the same in any scale
+        codes = encode(signals, atoms, method, unit_atoms=False)
+        np.testing.assert_allclose(codes @ atoms, fit, atol=1e-3)
+        return
     with pytest.raises(InputError, match=r"atoms: atom 7 .* expected unit_atoms=True"):
         encode(signals, atoms, method, unit_atoms=False)
-    fit = encode(signals, ATOMS.astype(dtype), method) @ ATOMS.astype(dtype)
-    np.testing.assert_allclose(encode(signals, atoms, method) @ atoms, fit, atol=1e-3)
 
 
 @EVERY
 def test_the_plan_says_how_it_was_done(method):
     single = SIGNALS[:9].astype(np.float32), ATOMS.astype(np.float32)
     said = encode(*single, method, max_iter=3).plan
+    few = encode(single[0], single[1][:12], method, max_iter=3).plan
+    if method == CONJUGATE:
+        assert said.startswith("two matrix products a step in float32, blocks of ")
+        assert "step in float32, all earlier steps kept, blocks of " in few
+        return
     if method in batch.ONE_ATOM:
         assert said.startswith("residuals, one atom at a time, blocks of ")
     else:
         assert said.startswith("Gram matrix of 0.0")
-    assert ("in float64" in said) == (method == "accelerated")
-    few = encode(single[0], single[1][:12], method, max_iter=3).plan
     assert few.startswith("Gram matrix of 0.0")
 
 
@@ -342,7 +378,7 @@ def test_plain_encoding_loads_none_of_these_kernels():
         from pursuit import encode
         encode(np.eye(3), np.eye(3), "matching-pursuit")
         encode(np.eye(3), np.eye(3), "orthogonal")
-        ours = ("batch", "runs", "run_kernels", "adaptive_kernel")
-        sys.exit(sum(f"pursuit.encoding.{name}" in sys.modules for name in ours))
+        ours = ("encoding.batch", "encoding.runs", "kernels.runs", "encoding.accelerated")
+        sys.exit(sum(f"pursuit.{name}" in sys.modules for name in ours))
     """
     assert subprocess.run([sys.executable, "-c", script], check=False).returncode == 0

@@ -53,9 +53,10 @@ def reproduce(
     """Run the paper's experiments again and judge its claims.
 
     Matching pursuit, random pursuit and both accelerated algorithms, with
-    the constants that the paper prints and with valid ones. Writes a page
-    to look at (index.html), figures (PNG, SVG), every curve (curves.json)
-    and the verdicts with the numbers behind them (verdicts.md).
+    the constants that the paper prints and with valid ones, and acceleration
+    without parameters. Writes a page to look at (index.html), figures (PNG,
+    SVG), every curve (curves.json) and the verdicts with the numbers behind
+    them (verdicts.md).
     """
     one_of("experiment", experiment, EXPERIMENTS)
     for name, number in (("seed", seed), ("seeds", seeds), ("iterations", iterations)):

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import os
-from typing import Any, cast
-
-import numpy as np
+from typing import cast
 
 from pursuit.atoms.base import FiniteAtoms
 from pursuit.atoms.cone import Cone
@@ -13,7 +11,7 @@ from pursuit.base.errors import InputError
 from pursuit.base.progress import bar
 from pursuit.base.validation import Array, count, non_negative, one_of
 from pursuit.encoding.codes import Codes
-from pursuit.encoding.limits import STEPWISE, Limits, limits
+from pursuit.encoding.limits import CONJUGATE, STEPWISE, Limits, limits
 from pursuit.encoding.plan import Form, Plan, Task, choose
 
 METHODS = ("matching-pursuit", "orthogonal", *STEPWISE)
@@ -40,8 +38,8 @@ def encode(
     """Sparse codes of many signals over one dictionary: ``codes @ atoms ≈ signals``.
 
     Each signal gets the result of ``solve(SquaredDistance(signal), atoms, method)``, up to
-    rounding, from compiled kernels that work on blocks of signals. Methods with random directions
-    are the same methods with other draws: each block has its own.
+    rounding, from compiled kernels or matrix products that work on blocks of signals. Methods with
+    random directions are the same methods with other draws: each block has its own.
 
     Parameters
     ----------
@@ -60,8 +58,11 @@ def encode(
         along the best atom at a time; an atom may be chosen again. ``"random-pursuit"``: the same
         along atoms drawn uniformly. ``"accelerated-random"`` and
         ``"accelerated-matching-pursuit"``: Algorithms 3 and 4 with a ν that is computed to be
-        safe. ``"accelerated"``: acceleration without parameters; it computes in float64 whatever
-        the signals are. All atoms may enter the codes of the accelerated ones.
+        safe. ``"accelerated"``: conjugate gradients over all atoms, whatever their scale. Codes of
+        float32 are computed in float32 where that is as good as float64: where n or d is at most
+        1,024 and the atoms, at unit norm, have a condition number of at most 30. Else they are
+        computed in float64; ``codes.plan`` says which. All atoms may enter the codes of the
+        accelerated ones.
     n_nonzero
         The most distinct atoms of a code; refused for the accelerated methods. Where no stopping
         rule is given at all, orthogonal and matching pursuit take a tenth of d, at least 1.
@@ -136,10 +137,10 @@ def encode(
     rows = cast(Array, source)  # blocks of an iterator are asked for by slices, as an array is
     dtype = common_type(rows, matrix)
     ends = limits(matrix.shape, method, n_nonzero, max_iter, goal.given)
-    plan = _plan(method, nonnegative, (sources.expected(source), *matrix.shape), ends, dtype)
     what = (method, nonnegative, count("seed", seed))
     with single_threaded_blas:  # once for all the steps that ask for it
         prepared, scale = prepare_atoms(matrix, dtype, bool(unit_atoms), workers)
+        plan = _plan(method, nonnegative, sources.expected(source), ends, prepared.rows)
         twins, rules = equal_to_earlier(prepared, nonnegative), kernel_rules(ends, dtype)
         job = Job(rows, prepared, twins, scale, rules, goal, *what, plan)
         if out is not None or isinstance(source, sources.Blocks):
@@ -150,17 +151,21 @@ def encode(
         return Codes.join(pieces, len(matrix), job.description, str(plan), workers)
 
 
-def _plan(
-    method: str, nonnegative: bool, size: tuple[int, int, int], ends: Limits, dtype: np.dtype[Any]
-) -> Plan:
-    """How the codes of m signals over n atoms of d numbers are made."""
+def _plan(method: str, nonnegative: bool, signals: int, ends: Limits, atoms: Array) -> Plan:
+    """How the codes of so many signals over the atoms are made."""
+    n, d = atoms.shape
+    if method == CONJUGATE:
+        from pursuit.encoding import accelerated
+
+        return accelerated.plan(atoms, ends.width)
     if method in STEPWISE:
         from pursuit.encoding import batch  # its kernels are compiled for those who ask for it
 
-        return batch.plan(method, size[1:], ends, dtype)
+        return batch.plan(method, (n, d), ends, atoms.dtype)
     # Over a cone the Gram matrix is of float64, and not made row by row.
-    itemsize = 8 if nonnegative else dtype.itemsize
-    task = Task(*size, ends.expected_steps, ends.width, itemsize, method == "orthogonal")
+    itemsize = 8 if nonnegative else atoms.itemsize
+    orthogonal = method == "orthogonal"
+    task = Task(signals, n, d, ends.expected_steps, ends.width, itemsize, orthogonal)
     return choose(task, (Form.GRAM, Form.PRODUCTS)) if nonnegative else choose(task)
 
 

@@ -1,5 +1,4 @@
-"""Blocks of signals through random pursuit, the paper's accelerated methods, and the one without
-parameters.
+"""Blocks of signals through random pursuit and the paper's accelerated methods.
 
 Each signal is run as `solve` runs it, with draws of its own (`runs.block_draws`), until its own
 stopping rule is met. There are two forms:
@@ -11,14 +10,12 @@ stopping rule is met. There are two forms:
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from pursuit.acceleration.adaptive import SLOW
 from pursuit.atoms import Dictionary
 from pursuit.base.errors import InputError
 from pursuit.base.threads import single_threaded_blas
@@ -39,7 +36,7 @@ from pursuit.encoding.runs import (
     rules_of,
     segments,
 )
-from pursuit.kernels.pursuit import GOING, Atoms, Block
+from pursuit.kernels.pursuit import GOING, Block
 from pursuit.kernels.runs import Record, Setting, Watch, close
 from pursuit.methods import NAMED
 from pursuit.objectives import SquaredDistance
@@ -48,7 +45,6 @@ from pursuit.solving.driver import REFRESH
 
 ONE_ATOM = ("random-pursuit", "accelerated-random")
 """Methods whose steps look at one atom only."""
-PARAMETER_FREE = "accelerated"
 BLOCK_WORK = 2**24
 """Numbers that the steps of a block touch: enough to make up for what it costs in Python."""
 
@@ -72,8 +68,7 @@ def plan(method: str, shape: tuple[int, int], ends: Limits, dtype: np.dtype[Any]
     Draws belong to blocks: signals that come from an iterator get those of an array.
     """
     n, d = shape
-    double = method == PARAMETER_FREE
-    itemsize = 8 if double else dtype.itemsize
+    itemsize = dtype.itemsize
     gram = n * n * itemsize
     if method in ONE_ATOM and (n > 2 * d or gram > GRAM_BYTES):
         words = "residuals, one atom at a time"
@@ -82,9 +77,9 @@ def plan(method: str, shape: tuple[int, int], ends: Limits, dtype: np.dtype[Any]
         raise InputError(
             f"atoms: {method} needs the Gram matrix of all {n:,} atoms, {gram / 2**30:.3g} GiB, "
             f"above the limit of {GRAM_BYTES / 2**30:.3g} GiB; expected fewer atoms, or one of "
-            f"the methods orthogonal, matching-pursuit, {', '.join(ONE_ATOM)}"
+            f"the methods orthogonal, matching-pursuit, accelerated, {', '.join(ONE_ATOM)}"
         )
-    words = f"Gram matrix of {gram / 2**20:.3g} MiB{' in float64' if double else ''}"
+    words = f"Gram matrix of {gram / 2**20:.3g} MiB"
     return BatchPlan(Form.GRAM, _block(n, n, ends, itemsize), ends.width, gram, words)
 
 
@@ -102,10 +97,6 @@ def _block(n: int, length: int, ends: Limits, itemsize: int) -> int:
 def encoder(job: Job, threads: int) -> Callable[[], forms.Encoder]:
     """What gives a thread its encoder; the dictionary's part is done here, once."""
     _refuse_tiny(job)
-    if job.method == PARAMETER_FREE:
-        atoms = job.atoms._replace(rows=job.atoms.rows.astype(np.float64, copy=False))
-        gram = forms.symmetric_product(atoms.rows, len(atoms.rows), threads)
-        return lambda: ParameterFree(job, atoms, gram)
     rules, twins = job_rules(job), Twins.none()
     moves = job.atoms.rows
     if job.plan.form is Form.GRAM:
@@ -118,12 +109,11 @@ def encoder(job: Job, threads: int) -> Callable[[], forms.Encoder]:
 
 def _refuse_tiny(job: Job) -> None:
     """Steps are divided by ‖z‖²: it has to be a number."""
-    dtype = np.dtype(np.float64) if job.method == PARAMETER_FREE else job.dtype
-    tiny = np.flatnonzero(job.atoms.norm2 < np.finfo(dtype).tiny)
+    tiny = np.flatnonzero(job.atoms.norm2 < np.finfo(job.dtype).tiny)
     if tiny.size:
         raise InputError(
             f"atoms: atom {tiny[0]} is so much shorter than the longest that the square of its "
-            f"norm is no {dtype} number; expected unit_atoms=True, or atoms of nearer lengths"
+            f"norm is no {job.dtype} number; expected unit_atoms=True, or atoms of nearer lengths"
         )
 
 
@@ -166,42 +156,32 @@ class Twins:
             correlations[:, self.places] = correlations[:, self.earlier] * self.signs
 
 
-class _Blocks(ABC):
-    """What blocks have in common: signals come in, are watched while they run, and leave."""
-
-    def __init__(self, job: Job, atoms: Atoms) -> None:
-        self.job, self.atoms = job, atoms
-        self.room = room_for(job.plan.block, job.width)
-        self.rest = np.empty_like(atoms.rows[0])
-
-    def __call__(self, number: int) -> Piece:
-        job, dtype = self.job, self.rest.dtype
-        signals = job.load(number)
-        x = signals.x.astype(dtype, copy=False)
-        found = fresh(self.room, signals)
-        # The kernels of these methods keep correlations of their own.
-        block = Block(x, np.empty((0, 0), dtype), signals.norm2, job.goal.squared(signals))
-        how = (job.plan.form is Form.GRAM, job.dtype == np.float32)
-        watch = Watch(self.atoms, job.rules, block, found, signals.norm2.copy(), self.rest, *how)
-        close(watch, self.run(number, watch))
-        return job.finish(number, signals, found)
-
-    @abstractmethod
-    def run(self, number: int, watch: Watch) -> Array:
-        """The coefficients of a block in the end."""
-
-
-class Stepwise(_Blocks):
-    """The paper's methods, on correlations or on residuals."""
+class Stepwise:
+    """Signals come in, are watched while they run on correlations or on residuals, and leave."""
 
     def __init__(
         self, job: Job, rules: Rules, moves: Array, twins: Twins, schedule: Schedule
     ) -> None:
-        super().__init__(job, job.atoms)
-        self.rules, self.moves, self.twins, self.schedule = rules, moves, twins, schedule
+        self.job, self.rules, self.moves = job, rules, moves
+        self.twins, self.schedule = twins, schedule
         self.bounds = rules.bounds.astype(job.dtype)
+        self.room = room_for(job.plan.block, job.width)
+        self.rest = np.empty_like(job.atoms.rows[0])
 
-    def run(self, number: int, watch: Watch) -> Array:
+    def __call__(self, number: int) -> Piece:
+        job = self.job
+        signals = job.load(number)
+        found = fresh(self.room, signals)
+        # The kernels of these methods keep correlations of their own.
+        unused = np.empty((0, 0), job.dtype)
+        block = Block(signals.x, unused, signals.norm2, job.goal.squared(signals))
+        sure, correlated = signals.norm2.copy(), job.plan.form is Form.GRAM
+        watch = Watch(job.atoms, job.rules, block, found, sure, self.rest, correlated)
+        close(watch, self._run(number, watch))
+        return job.finish(number, signals, found)
+
+    def _run(self, number: int, watch: Watch) -> Array:
+        """The coefficients of a block in the end."""
         first = self._first(watch.block.x)
         setting = Setting(self.moves, self.bounds, first, REFRESH)
         n = len(self.bounds)
@@ -223,19 +203,3 @@ class Stepwise(_Blocks):
         np.negative(correlations, out=correlations)
         self.twins.copy(correlations)
         return correlations
-
-
-class ParameterFree(_Blocks):
-    """The acceleration without parameters, in float64 throughout."""
-
-    def __init__(self, job: Job, atoms: Atoms, gram: Array) -> None:
-        super().__init__(job, atoms)
-        self.gram, self.norms = gram, np.sqrt(atoms.norm2)
-
-    def run(self, number: int, watch: Watch) -> Array:
-        from pursuit.encoding.adaptive_kernel import accelerated
-
-        first: Array = -np.matmul(watch.block.x, self.atoms.rows.T)
-        coef = np.empty_like(first)
-        accelerated(self.gram, self.norms, first, coef, watch.rules.max_iter, SLOW, watch)
-        return coef

@@ -14,7 +14,7 @@ from pursuit.encoding.buffers import aligned, fresh, room_for
 from pursuit.encoding.codes import Piece
 from pursuit.encoding.few_atoms import Abreast
 from pursuit.encoding.job import Job
-from pursuit.encoding.limits import STEPWISE
+from pursuit.encoding.limits import CONJUGATE, STEPWISE
 from pursuit.encoding.plan import Form
 from pursuit.kernels import pursuit as kernels
 from pursuit.kernels.pursuit import Bases, Block, Gram, Work
@@ -54,6 +54,10 @@ def encoder(job: Job, threads: int) -> tuple[Callable[[], Encoder], bool]:
         from pursuit.encoding import cone  # its kernels are compiled for those who ask for it
 
         return cone.encoder(job, threads), False
+    if job.method == CONJUGATE:
+        from pursuit.encoding import accelerated
+
+        return accelerated.encoder(job), False
     if job.method in STEPWISE:
         from pursuit.encoding import batch  # likewise
 

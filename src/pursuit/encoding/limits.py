@@ -10,13 +10,9 @@ from pursuit.base.validation import count
 STEPS = 1000
 """Steps for each signal where none are given, as in `solve`; orthogonal pursuit needs no limit."""
 UNLIMITED = 2**62
-STEPWISE = (
-    "random-pursuit",
-    "accelerated-random",
-    "accelerated-matching-pursuit",
-    "accelerated",
-)
-"""Methods of `pursuit.encoding.batch`; but for the first, all atoms may enter their codes."""
+CONJUGATE = "accelerated"
+STEPWISE = ("random-pursuit", "accelerated-random", "accelerated-matching-pursuit", CONJUGATE)
+"""But for the first, all atoms may enter their codes. The last has blocks of its own kind."""
 
 
 @dataclass(frozen=True)
@@ -44,9 +40,8 @@ def limits(
     n, d = shape
     if n_nonzero is not None and method in STEPWISE[1:]:
         raise InputError(
-            f"n_nonzero: {method} moves a second sequence through all atoms and blends it into "
-            "the code, so that their number cannot be limited; expected max_iter, rtol or atol, "
-            f"got n_nonzero={n_nonzero!r}"
+            f"n_nonzero: {method} moves through all atoms, so that their number in a code cannot "
+            f"be limited; expected max_iter, rtol or atol, got n_nonzero={n_nonzero!r}"
         )
     if n_nonzero is None and max_iter is None and not residual_goal and method not in STEPWISE:
         n_nonzero = max(1, d // 10)
@@ -66,4 +61,4 @@ def _distinct(method: str, steps: int, d: int) -> int:
         return min(steps, d)
     if method == "accelerated-matching-pursuit":
         return 2 * steps  # those of x, and those of v
-    return UNLIMITED if method == "accelerated" else steps
+    return UNLIMITED if method == CONJUGATE else steps

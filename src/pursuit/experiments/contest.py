@@ -1,4 +1,4 @@
-"""One method on one set of signals: compiled where its rules are arrays, by `solve` otherwise."""
+"""One method on one set of signals: all at once where there is a form for that, else `solve`."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ import numpy as np
 
 from pursuit.atoms import Dictionary
 from pursuit.base.progress import Silent
-from pursuit.base.threads import for_each_block, thread_count
 from pursuit.base.validation import Array
+from pursuit.encoding.accelerated import losses
 from pursuit.encoding.runs import BLOCK, Rules, rules_of, run_batch
 from pursuit.methods import Method, accelerated
 from pursuit.objectives import SquaredDistance
@@ -78,13 +78,13 @@ class Field:
     def course(
         self, method: Method, grid: Array, seed: int, bar: Silent | None = None
     ) -> Course | None:
-        """Run a method; None where it has no compiled form and there are too many signals."""
+        """Run a method; None where it has no form for many signals at once."""
         rules = rules_of(method, self.problem)
         if rules is not None:
             return self._compiled(rules, grid, seed, bar)
         if len(self.signals) == 1:
             return self._solved(method, grid, seed)
-        return self._parameter_free(grid, bar) if method == accelerated() else None
+        return self._conjugate(grid, bar) if method == accelerated() else None
 
     def _compiled(self, rules: Rules, grid: Array, seed: int, bar: Silent | None) -> Course:
         runs = run_batch(
@@ -94,23 +94,14 @@ class Field:
         nu = np.nan if rules.stiffness is None else rules.stiffness / L
         return Course(np.maximum(runs.values, 0), rules.products * grid, nu)
 
-    def _parameter_free(self, grid: Array, bar: Silent | None) -> Course:
-        from pursuit.encoding.adaptive_kernel import Record, watched
-
-        blocks = -(-len(self.signals) // BLOCK)
-        values, products = np.zeros((2, blocks, len(grid)))
-        norms = self.atoms.norms
-
-        def block(number: int) -> None:
-            rows = slice(number * BLOCK, (number + 1) * BLOCK)
-            notes = values[number], products[number]
-            record = Record(grid, self.optimum[rows], *notes, RESOLUTION)
-            first = self.correlations[rows]
-            watched(self.gram, norms, first, np.empty_like(first), record)
-
-        for_each_block(blocks, lambda: block, thread_count(None), bar)
-        mean = products.sum(axis=0) / len(self.signals)
-        return Course(np.maximum(values.sum(axis=0), 0), mean, np.nan)
+    def _conjugate(self, grid: Array, bar: Silent | None) -> Course:
+        best = self.optimum @ self.atoms.matrix
+        values, steps = losses(self.atoms.matrix, self.signals, best, int(grid[-1]))
+        if bar is not None:
+            bar.update(-(-len(self.signals) // BLOCK))
+        # A run that ended stays where it ended. Each step looks at all atoms and combines them.
+        spent = np.minimum(steps[:, None], grid).mean(axis=0)
+        return Course(values[np.minimum(grid, len(values) - 1)], 2 * spent, np.nan)
 
     def _solved(self, method: Method, grid: Array, seed: int) -> Course:
         f = SquaredDistance(self.signals[0])

@@ -35,7 +35,7 @@ CONTESTANTS: dict[str, Contestant] = {
         "Alg. 4, ν = 1 as printed", lambda dim: methods.accelerated_matching_pursuit(nu=1)
     ),
     "alg4-safe": Contestant("Alg. 4, safe ν", lambda dim: methods.accelerated_matching_pursuit()),
-    "parameter-free": Contestant("parameter-free", lambda dim: methods.accelerated()),
+    "parameter-free": Contestant("conjugate, parameter-free", lambda dim: methods.accelerated()),
 }
 
 

@@ -119,7 +119,7 @@ def _judge_panel(panel: Panel) -> Iterator[Finding]:
         if fast in panel.curves:
             yield Finding(claim, case, panel.name, *_race(panel, fast, slow))
         else:
-            reason = f"{_label(fast)} has no compiled form for many signals at once"
+            reason = f"{_label(fast)} has no form for many signals at once"
             yield Finding(claim, case, panel.name, "not run", reason)
     if "parameter-free" in panel.curves:
         case = "parameter-free and MP, by products"

@@ -1,7 +1,7 @@
 """What all kernels of `encode` share, and those of matching pursuit and orthogonal pursuit.
 
-A handful of atoms has a kernel of its own in `few_atoms`, cones are in `cone`, random and
-accelerated methods in `runs` and `pursuit.encoding.adaptive_kernel`.
+A handful of atoms has a kernel of its own in `few_atoms`, cones are in `cone`, the random and the
+paper's accelerated methods in `runs`.
 
 A kernel works through a block of signals and changes the arrays that it is given, so that it can
 be left and entered again: `Found` is its state and its result. Kernels release the GIL, draw no

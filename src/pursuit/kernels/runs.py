@@ -74,7 +74,6 @@ class Watch(NamedTuple):
     sure: Array  # ‖residual‖² where it was last computed from its definition
     rest: Array  # room for a residual
     correlated: bool  # whether s are the correlations, and not the gradient
-    single: bool  # whether coefficients are written down in float32, whatever they are kept in
 
 
 class Marks(NamedTuple):
@@ -343,7 +342,7 @@ def exact_residual2(watch: Watch, i: int, coef: Array) -> float:
     for j in range(len(coef)):
         if coef[j] != 0:
             found.chosen[i, used] = j
-            found.value[i, used] = np.float32(coef[j]) if watch.single else coef[j]
+            found.value[i, used] = coef[j]
             used += 1
     found.size[i] = used
     return residual2(watch.atoms, watch.block, found, used, watch.rest, i)

@@ -46,13 +46,15 @@ def reproduction_html(panels: Sequence[Panel], findings: Sequence[Finding]) -> s
 
 
 def _described(panel: Panel) -> dict[str, Any]:
-    facts = [f"{name}: {value:.6g}" for name, value in panel.facts.items()]
-    runs = f"{panel.runs} problems: medians, and the range of eight in ten"
-    return {
-        "name": panel.name,
-        "title": panel.title,
-        "facts": facts if panel.runs == 1 else [runs, *facts],
-    }
+    facts = {name: _readable(value) for name, value in panel.facts.items()}
+    if panel.runs > 1:
+        drawn = {"problems": f"{panel.runs}", "curves": "medians, and the range of eight in ten"}
+        facts = {**drawn, **facts}
+    return {"name": panel.name, "title": panel.title, "facts": facts}
+
+
+def _readable(value: float) -> str:
+    return f"{value:,.0f}" if abs(value) >= 1e5 else f"{value:.6g}"
 
 
 def _claims(panels: Sequence[Panel], findings: Sequence[Finding]) -> list[dict[str, Any]]:
