@@ -15,13 +15,19 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 
 
 def compiled(**options: Any) -> Callable[[Function], Function]:
-    """Compile when first called, without the GIL, and keep the result where a folder allows it."""
+    """Compile when first called, without the GIL, and keep the result where a folder allows it.
+
+    A function that others call becomes a part of each of them. Left as a call, the one that is
+    run would be its own compilation in the process that made it, and the copy that was optimised
+    with its caller in a process that loads the caller alone: sums in another order, other bits.
+    """
+    options = {"nogil": True, "forceinline": True, **options}
 
     def decorate(function: Function) -> Function:
         try:
-            dispatcher = njit(cache=True, nogil=True, **options)(function)
+            dispatcher = njit(cache=True, **options)(function)
         except RuntimeError:  # neither the package nor the user's cache folder can be written
-            return cast(Function, njit(nogil=True, **options)(function))
+            return cast(Function, njit(**options)(function))
         _forgive(dispatcher)
         return cast(Function, dispatcher)
 
