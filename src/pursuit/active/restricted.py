@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
@@ -9,6 +11,7 @@ from pursuit.active.active_set import Entry, Local, Span
 from pursuit.active.newton import Apply, conjugate
 from pursuit.atoms.base import Atom
 from pursuit.base.growing import Table
+from pursuit.base.products import times
 from pursuit.base.validation import Array
 from pursuit.objectives.base import QuadraticObjective
 from pursuit.objectives.linear_models import LinearModel
@@ -76,11 +79,11 @@ class _QuadraticLocal(Local):
         return np.array([x.slope(z) for z in self.span.atoms])
 
     def _slopes(self, delta: Array) -> Array:
-        slopes: Array = self.first - self.span.gram.matrix @ delta
+        slopes: Array = self.first - times(self.span.gram.matrix, delta)
         return slopes
 
     def hessian(self, delta: Array) -> Apply:
-        return self.span.gram.matrix.__matmul__
+        return partial(times, self.span.gram.matrix)
 
     def newton(self, delta: Array, slopes: Array, metric: Apply) -> Array:
         return metric(slopes)
@@ -144,11 +147,11 @@ class _LinearLocal(Local):
         super().__init__(span, x)
 
     def _image(self, delta: Array) -> Array:
-        image: Array = self.u - delta @ self.images
+        image: Array = self.u - times(self.images.T, delta)
         return image
 
     def _slopes(self, delta: Array) -> Array:
-        slopes: Array = self.images @ self.f.slopes(self._image(delta))
+        slopes = times(self.images, self.f.slopes(self._image(delta)))
         if self.pull is not None:
             slopes = slopes + self.pull - self.span.ridge.matrix @ delta
         return slopes.astype(np.float64, copy=False)
@@ -158,7 +161,7 @@ class _LinearLocal(Local):
 
         def apply(p: Array) -> Array:
             self.x.counts.products += 2 * self._product
-            out: Array = self.images @ (bends * (p @ self.images))
+            out = times(self.images, bends * times(self.images.T, p))
             return out + self.span.ridge.matrix @ p if self.pull is not None else out
 
         return apply
@@ -166,7 +169,7 @@ class _LinearLocal(Local):
     def newton(self, delta: Array, slopes: Array, metric: Apply) -> Array:
         bends = self.f.bends(self._image(delta))
         self.x.counts.products += self.size * self._product
-        H = ((self.images * bends) @ self.images.T).astype(np.float64)
+        H = times(self.images * bends, self.images.T).astype(np.float64)
         if self.pull is not None:
             H += self.span.ridge.matrix
         # A loss with flat parts has a singular Hessian: a little of the metric bends it.

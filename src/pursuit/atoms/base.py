@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from pursuit.base.errors import InputError
+from pursuit.base.products import times
 from pursuit.base.validation import Array
 
 Atom = Any
@@ -57,8 +58,7 @@ class AtomSet(ABC):
 
     def image(self, A: Any, z: Atom) -> Array:
         """A z for a linear map A."""
-        image: Array = A @ self.vector(z)
-        return image
+        return times(A, self.vector(z))
 
     def shift(self, x: Array, gamma: float, z: Atom) -> None:
         """x ← x − γz, in place."""

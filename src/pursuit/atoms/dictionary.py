@@ -9,6 +9,8 @@ import numpy as np
 
 from pursuit.atoms.base import Atom, AtomSet, FiniteAtoms, Unit
 from pursuit.base.errors import InputError
+from pursuit.base.products import times
+from pursuit.base.threads import single_threaded_blas
 from pursuit.base.validation import Array, real_array
 
 _COMFORT = (1e-250, 1e250)
@@ -68,12 +70,10 @@ class Dictionary(FiniteAtoms):
         return float(self._matrix[z] @ d.reshape(-1))
 
     def correlate(self, d: Array) -> Array:
-        c: Array = self._matrix @ d.reshape(-1)
-        return c
+        return times(self._matrix, d.reshape(-1))
 
     def combine(self, weights: Array) -> Array:
-        combined: Array = (weights @ self._matrix).reshape(self.shape)
-        return combined
+        return times(self._matrix.T, weights).reshape(self.shape)
 
     @cached_property
     def digest(self) -> bytes:
@@ -83,6 +83,7 @@ class Dictionary(FiniteAtoms):
         return digest.digest()
 
     @cached_property
+    @single_threaded_blas
     def basis(self) -> Array:
         """An orthonormal basis of lin(A) as rows, shape (r, d)."""
         directions = self._matrix / self._norms[:, None]

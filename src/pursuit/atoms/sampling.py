@@ -11,6 +11,7 @@ import numpy as np
 
 from pursuit.atoms.base import Atom, AtomSet, FiniteAtoms
 from pursuit.base.errors import InputError
+from pursuit.base.threads import single_threaded_blas
 from pursuit.base.validation import Array, real_array
 
 BLOCK = 256
@@ -61,6 +62,7 @@ class Sampling:
         return drawn
 
     @cached_property
+    @single_threaded_blas
     def moments(self) -> Moments:
         """P̃, P and the leverages."""
         from pursuit.atoms.closed_forms import closed_form

@@ -10,6 +10,8 @@ import numpy as np
 from pursuit.atoms.base import Atom, AtomSet, FiniteAtoms, Unit
 from pursuit.atoms.dictionary import Dictionary, row_norms
 from pursuit.base.errors import InputError
+from pursuit.base.products import times
+from pursuit.base.threads import single_threaded_blas
 from pursuit.base.validation import Array, real_array
 
 
@@ -32,6 +34,7 @@ class Transformed(AtomSet):
         finite = cls is Transformed and isinstance(atoms, FiniteAtoms)
         return object.__new__(_FiniteTransformed if finite else cls)
 
+    @single_threaded_blas
     def __init__(self, atoms: AtomSet, M: object) -> None:
         if not isinstance(atoms, AtomSet) or len(atoms.shape) != 1:
             raise InputError("atoms: expected a set of atoms that are vectors")
@@ -111,6 +114,7 @@ class _FiniteTransformed(Transformed, FiniteAtoms):
         return len(self.base)
 
     @cached_property
+    @single_threaded_blas
     def matrix(self) -> Array:
         rows: Array = np.ascontiguousarray(self._solve(self.base.matrix.T).T)
         return rows
@@ -127,12 +131,10 @@ class _FiniteTransformed(Transformed, FiniteAtoms):
         return row
 
     def correlate(self, d: Array) -> Array:
-        c: Array = self.matrix @ d
-        return c
+        return times(self.matrix, d)
 
     def combine(self, weights: Array) -> Array:
-        x: Array = weights @ self.matrix
-        return x
+        return times(self.matrix.T, weights)
 
     @property
     def radius(self) -> float:

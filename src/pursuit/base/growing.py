@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from pursuit.base.products import row_by_row, times
 from pursuit.base.validation import Array
 
 
@@ -61,14 +62,11 @@ class Rows:
 
     def times(self, vector: Array) -> Array:
         """matrix · vector, also when there is no row yet."""
-        return self.matrix @ vector if self._count else np.empty(0)
+        return times(self.matrix, vector) if self._count else np.empty(0)
 
     def each_times(self, vector: Array) -> Array:
         """The same one row at a time: no bit depends on which other rows there are."""
-        if not self._count:
-            return np.empty(0)
-        products: Array = self.matrix[:, None, :] @ vector[:, None]
-        return products.reshape(-1)
+        return row_by_row(self.matrix, vector) if self._count else np.empty(0)
 
 
 class Table:

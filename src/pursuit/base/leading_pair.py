@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from pursuit.base.products import times
 from pursuit.base.validation import Array
 
 DENSE = 64
@@ -75,10 +76,10 @@ def _lanczos(A: Any, v0: Array, accuracy: float) -> Pair | None:
     V[0] = v0
     transposed, look = A.T, 4
     for k in range(steps):
-        w = _orthogonal(np.asarray(A @ V[k], dtype=np.float64), U[:k])
+        w = _orthogonal(np.asarray(times(A, V[k]), dtype=np.float64), U[:k])
         B[k, k] = np.linalg.norm(w)
         U[k] = w / B[k, k] if B[k, k] > 0 else 0
-        w = _orthogonal(np.asarray(transposed @ U[k], dtype=np.float64), V[: k + 1])
+        w = _orthogonal(np.asarray(times(transposed, U[k]), dtype=np.float64), V[: k + 1])
         beta = float(np.linalg.norm(w))
         if k in (look, steps - 1) or beta <= accuracy * np.abs(B).max():
             look = k + max(2, k // 4)

@@ -1,22 +1,35 @@
-"""Blocks of work on Python threads, each with single-threaded BLAS.
+"""Work on Python threads, each with single-threaded BLAS.
 
-Blocks have a fixed size and write to places of their own, so the number of threads changes no
-bit. Threads live as long as one call: nothing is left that a fork could break.
+Blocks of work have a fixed size and write to places of their own, so the number of threads changes
+no bit. Threads live as long as one call: nothing is left that a fork could break.
 """
 
 from __future__ import annotations
 
 import os
+import sys
 import threading
-from collections.abc import Callable
+import time
+from collections import deque
+from collections.abc import Callable, Iterator
+from contextlib import ContextDecorator, contextmanager
+from contextvars import ContextVar
+from queue import SimpleQueue
 from typing import Any
+
+import numpy as np
 
 from pursuit.base.errors import InputError
 from pursuit.base.progress import Silent
-from pursuit.base.validation import count
+from pursuit.base.validation import Array, count
 
-Job = Callable[[int], None]
+Job = Callable[[int], object]
 """Does the block of a number."""
+LOOK = 0.1
+"""Seconds between two looks of a waiting thread, where a lock does not hear of interrupts."""
+GRACE = 0.5
+"""Seconds that an interrupted call waits for its threads. One that is compiling just then takes
+longer: it ends by itself, and nobody looks at what it leaves."""
 
 
 def thread_count(threads: int | None) -> int:
@@ -33,10 +46,11 @@ def thread_count(threads: int | None) -> int:
     return os.cpu_count() or 1
 
 
-class _SingleThreadedBlas:
+class _SingleThreadedBlas(ContextDecorator):
     """One BLAS thread for as long as any caller is inside; the limit is the process's."""
 
     _controller: Any = None
+    _modules = 0
 
     def __init__(self) -> None:
         self._forget()
@@ -50,12 +64,8 @@ class _SingleThreadedBlas:
 
     def __enter__(self) -> None:
         with self._lock:
-            if self._controller is None:
-                from threadpoolctl import ThreadpoolController
-
-                self._controller = ThreadpoolController()
             if self._inside == 0:
-                self._limit = self._controller.limit(limits=1, user_api="blas")
+                self._limit = self._libraries().limit(limits=1, user_api="blas")
             self._inside += 1
 
     def __exit__(self, *error: object) -> None:
@@ -64,8 +74,21 @@ class _SingleThreadedBlas:
             if self._inside == 0:
                 self._limit.restore_original_limits()
 
+    def _libraries(self) -> Any:
+        """The BLAS libraries of the process, looked for anew when a module has come in: SciPy
+        brings one of its own."""
+        if self._controller is None or self._modules != len(sys.modules):
+            from threadpoolctl import ThreadpoolController
+
+            self._controller = ThreadpoolController()
+            self._modules = len(sys.modules)
+        return self._controller
+
 
 single_threaded_blas = _SingleThreadedBlas()
+
+
+# Blocks of work ------------------------------------------------------------------------------
 
 
 class _Queue:
@@ -75,11 +98,12 @@ class _Queue:
         self._total, self._bar = total, bar
         self._lock = threading.Lock()
         self._next = self._done = 0
+        self._closed = False
         self.errors: dict[int, BaseException] = {}
 
     def take(self) -> int | None:
         with self._lock:
-            if self.errors or self._next >= self._total:
+            if self._closed or self.errors or self._next >= self._total:
                 return None
             self._next += 1
             return self._next - 1
@@ -89,16 +113,36 @@ class _Queue:
             if error is not None:
                 self.errors[number] = error
             self._done += 1
-            self._bar.update(self._done)
+            if not self._closed:
+                self._bar.update(self._done)
+
+    def close(self) -> None:
+        """Hand out no more."""
+        with self._lock:
+            self._closed = True
+
+
+def new_halt() -> Array:
+    """A flag that kernels look at between two steps, to leave a block whose call is interrupted."""
+    return np.zeros(1, np.bool_)
 
 
 def for_each_block(
-    total: int, start: Callable[[], Job], threads: int, bar: Silent | None = None
+    total: int,
+    start: Callable[[], Job],
+    threads: int,
+    bar: Silent | None = None,
+    *,
+    halt: Array | None = None,
+    brief: bool = False,
 ) -> None:
     """Do the blocks 0 … total − 1; `start` gives each thread a job with scratch of its own.
 
     If blocks fail, the error of the lowest one is raised: the same for any number of threads,
     because blocks are begun in order.
+
+    An interrupt reaches the main thread alone, and only between two of its own steps. So it does
+    no block itself unless they are `brief`, and when one comes sets `halt`, for kernels to see.
     """
     queue = _Queue(total, bar or Silent())
 
@@ -113,15 +157,124 @@ def for_each_block(
             else:
                 queue.finish(number)
 
-    helpers = [threading.Thread(target=work) for _ in range(min(threads, total) - 1)]
+    joins_in = brief or threading.current_thread() is not threading.main_thread()
+    wanted = min(threads, total) - (1 if joins_in else 0)
+    helpers = [threading.Thread(target=work) for _ in range(wanted)]
     with single_threaded_blas:
-        for helper in helpers:
-            helper.start()
         try:
-            work()
             for helper in helpers:
-                helper.join()
-        except BaseException as error:  # an interrupt between two blocks
-            queue.finish(total, error)
+                helper.start()
+            if joins_in:
+                work()
+            _join(helpers)
+        except BaseException:  # an interrupt
+            queue.close()
+            if halt is not None:
+                halt[0] = True
+            _join(helpers, GRACE)
+            raise
     if queue.errors:
         raise queue.errors[min(queue.errors)]
+
+
+def _join(helpers: list[threading.Thread], seconds: float = np.inf) -> None:
+    """Wait until all have ended, at most so many seconds, and hear interrupts meanwhile."""
+    end = time.monotonic() + seconds
+    for helper in helpers:
+        while helper.is_alive() and time.monotonic() < end:
+            helper.join(LOOK)
+
+
+# Threads that wait for work ------------------------------------------------------------------
+
+
+class Crew:
+    """Threads for the small jobs of one run: they start with the first one, and wait for more."""
+
+    def __init__(self, threads: int) -> None:
+        self.threads = threads
+        self._helpers: list[threading.Thread] = []
+        self._inbox: SimpleQueue[_Shared | None] = SimpleQueue()
+
+    def each(self, total: int, job: Job) -> None:
+        """Do job(0) … job(total − 1), in any order; the calling thread joins in."""
+        shared = _Shared(total, job)
+        for _ in range(min(self.threads, total) - 1):
+            self._inbox.put(shared)
+        while len(self._helpers) < min(self.threads, total) - 1:
+            self._helpers.append(threading.Thread(target=self._help))
+            self._helpers[-1].start()
+        shared.finish()
+
+    def close(self) -> None:
+        """Send the threads home."""
+        for _ in self._helpers:
+            self._inbox.put(None)
+        _join(self._helpers)
+
+    def _help(self) -> None:
+        # The run decides what a number out of range means; here it is no event.
+        with np.errstate(all="ignore"):
+            while (shared := self._inbox.get()) is not None:
+                shared.work()
+
+
+class _Shared:
+    """A job that several threads are at."""
+
+    def __init__(self, total: int, job: Job) -> None:
+        self._total, self._job = total, job
+        self._left = deque(range(total))
+        self._done: SimpleQueue[BaseException | None] = SimpleQueue()
+
+    def work(self) -> None:
+        """Do what is left."""
+        while True:
+            try:
+                number = self._left.popleft()
+            except IndexError:
+                return
+            try:
+                self._job(number)
+            except BaseException as error:
+                self._done.put(error)
+            else:
+                self._done.put(None)
+
+    def finish(self) -> None:
+        """Join in, and wait for what others are still at."""
+        try:
+            self.work()
+            errors = [self._done.get() for _ in range(self._total)]
+        except BaseException:  # an interrupt
+            self._left.clear()
+            raise
+        for error in errors:
+            if error is not None:
+                raise error
+
+
+_crew: ContextVar[Crew | None] = ContextVar("crew", default=None)
+
+
+@contextmanager
+def crew(threads: int) -> Iterator[None]:
+    """Let the large products of this thread be shared by so many threads, and BLAS have one."""
+    mine = Crew(threads)
+    before = _crew.set(mine)
+    try:
+        with single_threaded_blas:
+            yield
+    finally:
+        _crew.reset(before)
+        mine.close()
+
+
+def each(total: int, job: Job) -> None:
+    """Do job(0) … job(total − 1) on the threads of the `crew` around, else on this one."""
+    here = _crew.get()
+    if here is not None and here.threads > 1 and total > 1:
+        here.each(total, job)
+        return
+    for number in range(total):
+        job(number)

@@ -10,6 +10,8 @@ import numpy as np
 
 from pursuit.atoms.base import Atom, AtomSet
 from pursuit.base.errors import InputError
+from pursuit.base.products import times
+from pursuit.base.threads import single_threaded_blas
 from pursuit.base.validation import Array, non_negative, positive, shaped_array
 from pursuit.objectives.base import ThroughImage
 from pursuit.objectives.quadratic import DENSE_LIMIT, linear_map
@@ -70,21 +72,21 @@ class LinearModel(ThroughImage):
     # What an objective is ---------------------------------------------------------------
 
     def image(self, x: Array) -> Array:
-        image: Array = self.X @ x
-        return image
+        return times(self.X, x)
 
     def value_at(self, x: Array, image: Array) -> float:
         value = float(self.losses(image).sum(dtype=np.float64))
         return value + 0.5 * self.l2 * _dot(x, x) if self.l2 else value
 
     def gradient_at(self, x: Array, image: Array) -> Array:
-        gradient: Array = self.X.T @ self.slopes(image)
+        gradient = times(self.X.T, self.slopes(image))
         return gradient + self.l2 * x if self.l2 else gradient
 
     def curvature(self, z: Array, image: Array) -> float:
         return self.bend * _dot(self.weights * image, image) + self.l2 * _dot(z, z)
 
     @cached_property
+    @single_threaded_blas
     def L(self) -> float:  # type: ignore[override]
         """bend · λ_max(Xᵀ diag(w) X) + l2."""
         return self.bend * _largest_eigenvalue(self.X, self.weights) + self.l2

@@ -11,6 +11,8 @@ import numpy as np
 from pursuit.atoms.base import Atom, AtomSet
 from pursuit.base.errors import InputError
 from pursuit.base.leading_pair import DENSE
+from pursuit.base.products import times
+from pursuit.base.threads import single_threaded_blas
 from pursuit.base.validation import Array, real_array
 from pursuit.objectives.base import QuadraticObjective
 from pursuit.objectives.quadratic import half_square
@@ -122,6 +124,7 @@ class MatrixDistance(MatrixObjective):
         return f"MatrixDistance(B of shape {self.shape})"
 
     @cached_property
+    @single_threaded_blas
     def signal_norm(self) -> float:
         """‖B‖, what `rtol` is relative to."""
         if isinstance(self.B, SparsePlusLowRank):
@@ -167,8 +170,7 @@ class Residual:
         self.x, self.B, self.shape, self.dtype = x, B, x.shape, x.dtype
 
     def __matmul__(self, other: Array) -> Array:
-        product: Array = self.x @ other - self.B @ other
-        return product
+        return self.x @ other - times(self.B, other)
 
     @property
     def T(self) -> Residual:
@@ -198,6 +200,7 @@ class MatrixEntries(MatrixObjective):
         return f"MatrixEntries({len(self.entries)} known entries of shape {self.shape})"
 
     @cached_property
+    @single_threaded_blas
     def signal_norm(self) -> float:
         """The norm of the known entries, what `rtol` is relative to."""
         return float(np.linalg.norm(self.entries))

@@ -9,6 +9,8 @@ import numpy as np
 
 from pursuit.atoms.base import Atom, AtomSet
 from pursuit.base.errors import InputError
+from pursuit.base.products import times
+from pursuit.base.threads import single_threaded_blas
 from pursuit.base.validation import Array, real_array, shaped_array
 from pursuit.objectives.base import QuadraticObjective, ThroughImage
 
@@ -32,6 +34,7 @@ class SquaredDistance(QuadraticObjective):
         return f"SquaredDistance(b of shape {self.shape})"
 
     @cached_property
+    @single_threaded_blas
     def signal_norm(self) -> float:
         """‖b‖, what `rtol` is relative to."""
         return float(np.linalg.norm(self.b))
@@ -70,32 +73,31 @@ class LeastSquares(ThroughImage, QuadraticObjective):
         return f"LeastSquares(A of shape {tuple(self.A.shape)})"
 
     @cached_property
+    @single_threaded_blas
     def L(self) -> float:  # type: ignore[override]
         """λ_max(AᵀA)."""
         return largest_singular_value(self.A) ** 2
 
     @cached_property
+    @single_threaded_blas
     def signal_norm(self) -> float:
         """‖b‖, what `rtol` is relative to."""
         return float(np.linalg.norm(self.b))
 
     def image(self, x: Array) -> Array:
-        image: Array = self.A @ x
-        return image
+        return times(self.A, x)
 
     def value_at(self, x: Array, image: Array) -> float:
         return half_square(image - self.b)
 
     def gradient_at(self, x: Array, image: Array) -> Array:
-        gradient: Array = self.A.T @ (image - self.b)
-        return gradient
+        return times(self.A.T, image - self.b)
 
     def curvature(self, z: Array, image: Array) -> float:
         return float(np.vdot(image, image))
 
     def pull(self, image: Array) -> Array:
-        hd: Array = self.A.T @ image
-        return hd
+        return times(self.A.T, image)
 
     def atom_image(self, atoms: AtomSet, z: Atom) -> Array:
         return atoms.image(self.A, z)
@@ -104,6 +106,7 @@ class LeastSquares(ThroughImage, QuadraticObjective):
 class Quadratic(ThroughImage, QuadraticObjective):
     """f(x) = ½xᵀHx − bᵀx, H symmetric and positive semi-definite."""
 
+    @single_threaded_blas
     def __init__(self, H: object, b: object) -> None:
         self.H = real_array("H", H, ndim=2)
         if self.H.shape[0] != self.H.shape[1]:
@@ -128,8 +131,7 @@ class Quadratic(ThroughImage, QuadraticObjective):
         return f"Quadratic(H of shape {self.H.shape})"
 
     def image(self, x: Array) -> Array:
-        image: Array = self.H @ x
-        return image
+        return times(self.H, x)
 
     def value_at(self, x: Array, image: Array) -> float:
         return 0.5 * float(np.vdot(x, image)) - float(np.vdot(self.b, x))

@@ -16,6 +16,7 @@ import numpy as np
 
 from pursuit.atoms.base import Atom, AtomSet, FiniteAtoms
 from pursuit.base.errors import InputError
+from pursuit.base.products import times
 from pursuit.base.validation import Array
 from pursuit.objectives.base import Objective, QuadraticObjective
 
@@ -351,7 +352,7 @@ class AmbientPoint(Point):
     def move_all(self, gammas: Array, places: Array, effects: Array) -> None:
         self._fit()
         self.coef[places] -= gammas
-        self.image -= (gammas @ effects).reshape(self.image.shape)
+        self.image -= times(effects.T, gammas).reshape(self.image.shape)
         if self.image is not self.x:
             for gamma, place in zip(gammas.tolist(), places.tolist(), strict=True):
                 self.atoms.shift(self.x, gamma, self.ledger.atom(place))
@@ -422,8 +423,8 @@ class Gram:
             self.row(j)
         # What is computed depends on the weights alone, not on the rows known so far.
         if len(places) == len(weights):
-            return self.rows @ weights
-        return weights[places] @ self.rows[places]
+            return times(self.rows, weights)
+        return times(self.rows[places].T, weights[places])
 
 
 class GramPoint(Point):
@@ -511,7 +512,7 @@ class GramPoint(Point):
 
     def move_all(self, gammas: Array, places: Array, effects: Array) -> None:
         self.coef[places] -= gammas
-        self.s -= gammas @ effects
+        self.s -= times(effects.T, gammas)
         self._touch(len(places))
         self.looked = False
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
-from math import isfinite, isnan, nan
+from math import inf, isfinite, isnan, nan
 from pathlib import Path
 
 import numpy as np
@@ -17,12 +18,14 @@ from pursuit.atoms.cone import Cone
 from pursuit.atoms.dictionary import as_atoms
 from pursuit.base.errors import InputError
 from pursuit.base.progress import Silent, bar
+from pursuit.base.threads import crew, thread_count
 from pursuit.base.validation import Array, count, shaped_array
 from pursuit.methods import Method, as_method
 from pursuit.objectives.base import Objective
 from pursuit.objectives.problem import Problem
 from pursuit.rules.momentum import Stepper
 from pursuit.rules.run import Progress, Run
+from pursuit.solving.checkpoint import Checkpoint
 from pursuit.solving.compiled import Stretch
 from pursuit.solving.cone_start import begin, check_cone, check_weights
 from pursuit.solving.path import Recorder, SupportPath
@@ -38,6 +41,10 @@ STRIKES = 3
 """Looks in a row that must find the value too high."""
 SAVE_SECONDS = 30.0
 """Time between two checkpoints of a long run."""
+KEEP = 200
+"""Checkpoints in memory come so many times what one takes apart: half a percent of a run."""
+PATIENCE = 0.5
+"""Seconds that preparing a run may take to be done once more when it is interrupted."""
 
 
 @dataclass(frozen=True)
@@ -73,6 +80,7 @@ def solve(
     progress: bool | None = None,
     seed: int = 0,
     unit_atoms: bool = True,
+    threads: int | None = None,
     checkpoint: str | os.PathLike[str] | None = None,
     resume: State | Result | str | os.PathLike[str] | None = None,
 ) -> Result:
@@ -94,7 +102,7 @@ def solve(
     tol
         Stop when the slope max \\|⟨∇f(x), z⟩\\| has fallen to `tol` times its first value. Where
         not given: 1e-6, for a method that looks at gradients. 0 turns it off. Methods with random
-        directions are tested when observed (see `every`).
+        directions are tested once in as many iterations as there are atoms.
     rtol
         Stop when the residual norm has fallen to `rtol` times the norm of the signal (for
         `SquaredDistance` and `LeastSquares`).
@@ -109,7 +117,8 @@ def solve(
         It changes what is recorded and no number of the run.
     callback
         Called at each observation with a `Snapshot`; returns True to stop. If it raises, the
-        error passes through with the result so far as its attribute ``partial_result``.
+        error passes through with the result so far as its attribute ``partial_result``; so does
+        an interrupt, or any error, within an iteration. It resumes after the last whole one.
     progress
         True or False for a progress bar or none; by default one appears on a terminal when the
         run takes more than two seconds.
@@ -119,6 +128,10 @@ def solve(
         Run on the atoms divided by their norms, and give coefficients for the atoms as they
         are: up to rounding no result then depends on their scale (but for an `Oracle`, whose
         atoms are taken as it gives them). False runs the algorithms as printed.
+    threads
+        Threads that share products with large dense arrays; else ``$PURSUIT_THREADS``, else every
+        core. It changes no bit of the result. During the run BLAS is limited to one thread in the
+        whole process.
     checkpoint
         A file that the state is written to, every half minute and at the end.
     resume
@@ -147,37 +160,38 @@ def solve(
     if tol and rules.gradient_free:
         raise InputError(f"tol: {rules.name} sees no slope to test; expected target or max_iter")
     stop = Stopping.checked(given, max_iter, tol, rtol, target, max_atoms, max_time)
-    start, weights0 = _start(given, x0, coef0)
-    check_weights(atoms, weights0)
-    unit, scale = atoms.unit() if unit_atoms else (_as_given(atoms), None)
-    problem = Problem(f, unit)
-    run = Run(problem, count("seed", seed))
-    x = rules.advance.point(problem, start)
-    offset = begin(x, weights0 if weights0 is None or scale is None else weights0 * scale)
-    stepper = rules.momentum.start(run, rules.advance, x)
-    place = (start, weights0, unit_atoms, run.seed)
-    mark = Fingerprint(f, atoms, rules.advance, rules.momentum, *place)
-    if every is None:
-        every = max(1, stop.max_iter // 1000)
-    driver = _Driver(run, stepper, stop, count("every", every, minimum=1), callback, mark)
-    if getattr(rules.advance, "keeps_path", False):
-        driver.recorder = Recorder()
-    if offset is None and Stretch.suits(rules, stepper):
-        driver.stretch = Stretch(run, rules, stepper, stop, WATCH)
-    driver.offset = offset
-    if resume is not None:
-        driver.restore(resume)
-    driver.checkpoint = checkpoint
-    finish = _Finish(given, scale, Origin(problem, start, rules))
-    with bar(rules.name, stop.max_iter, progress) as driver.bar:
-        try:
-            status, message = driver.drive()
-        except BaseException as error:
-            driver.mend()
-            partial = finish(driver, Status.STOPPED, "an error interrupted the run")
-            error.partial_result = partial  # type: ignore[attr-defined]
-            raise
-    return finish(driver, status, message)
+    looks = max(1, stop.max_iter // 1000) if every is None else count("every", every, minimum=1)
+    with crew(thread_count(threads)):
+        start, weights0 = _start(given, x0, coef0)
+        check_weights(atoms, weights0)
+        unit, scale = atoms.unit() if unit_atoms else (_as_given(atoms), None)
+        problem = Problem(f, unit)
+        place = (start, weights0, unit_atoms, count("seed", seed))
+        mark = Fingerprint(f, atoms, rules.advance, rules.momentum, *place)
+        weights = weights0 if weights0 is None or scale is None else weights0 * scale
+        begin = _Beginning(problem, rules, start, weights, place[-1], stop, looks, mark)
+        driver = begin()
+        if resume is not None:
+            driver.restore(resume)
+        driver.callback, driver.checkpoint = callback, checkpoint
+        finish = _Finish(given, scale, Origin(problem, start, rules))
+        with bar(rules.name, stop.max_iter, progress) as driver.bar:
+            try:
+                return finish(driver, *driver.drive())
+            except BaseException as error:
+                _tell_partial_result(error, driver, begin, finish)
+                raise
+
+
+def _tell_partial_result(
+    error: BaseException, driver: _Driver, begin: _Beginning, finish: _Finish
+) -> None:
+    """Let an error say what the run came to: where it was after the last whole iteration."""
+    # What raised may do so again when it is asked about that point: then there is nothing to say.
+    with suppress(Exception):
+        whole = driver.after_whole_iterations(begin) if driver.in_step else driver
+        partial = finish(whole, Status.STOPPED, "an error interrupted the run")
+        error.partial_result = partial  # type: ignore[attr-defined]
 
 
 def _check_outlets(callback: object, checkpoint: str | os.PathLike[str] | None) -> None:
@@ -224,30 +238,60 @@ def _start(problem: Problem, x0: object, coef0: object) -> tuple[Array, Array | 
     return start, None
 
 
+@dataclass(frozen=True)
+class _Beginning:
+    """A run before its first iteration; `weights` are what a start by coefficients gave."""
+
+    problem: Problem
+    rules: Method
+    x0: Array
+    weights: Array | None
+    seed: int
+    stop: Stopping
+    every: int
+    mark: Fingerprint
+
+    def __call__(self) -> _Driver:
+        began = time.perf_counter()
+        rules, run = self.rules, Run(self.problem, self.seed)
+        x = rules.advance.point(self.problem, self.x0)
+        offset = begin(x, self.weights)
+        stepper = rules.momentum.start(run, rules.advance, x)
+        driver = _Driver(run, stepper, self.stop, self.every, self.mark)
+        if getattr(rules.advance, "keeps_path", False):
+            driver.recorder = Recorder()
+        if offset is None and Stretch.suits(rules, stepper):
+            driver.stretch = Stretch(run, rules, stepper, self.stop, WATCH)
+        driver.offset = offset
+        driver.preparing = time.perf_counter() - began
+        return driver
+
+
 class _Driver:
     """The loop, and what it has to remember."""
 
     bar: Silent
+    callback: Callback | None = None
     checkpoint: str | os.PathLike[str] | None = None
     offset: Array | None = None
     """Coefficients that the run began with, which those of its points count from."""
     recorder: Recorder | None = None
     stretch: Stretch | None = None
     last = Progress(None, nan, nan, nan, nan)
-    in_step = False
     off_beat = False
+    in_step = False
+    whole = 0
+    """Iterations before the one that the run is in."""
+    preparing = 0.0
+    kept: Checkpoint | None = None
+    _keep_at = -inf
 
     def __init__(
-        self,
-        run: Run,
-        stepper: Stepper,
-        stop: Stopping,
-        every: int,
-        callback: Callback | None,
-        mark: Fingerprint,
+        self, run: Run, stepper: Stepper, stop: Stopping, every: int, mark: Fingerprint
     ) -> None:
         self.run, self.stepper, self.stop = run, stepper, stop
-        self.every, self.callback, self.mark = every, callback, mark
+        self.every, self.mark = every, mark
+        self.period = _period(run.problem.atoms)
         self.seconds = 0.0
         self.rows: list[tuple[float, ...]] = []
         value, slope = stepper.x.value(), stepper.x.largest_slope()
@@ -270,21 +314,19 @@ class _Driver:
 
     def _loop(self) -> tuple[Status, str]:
         run, stop = self.run, self.stop
-        if not self.rows and self._observe():
+        if self._unseen and self._observe():
             return _ended(Status.STOPPED)
         last_save = time.monotonic()
         while run.t < stop.max_iter:
             began = time.perf_counter()
-            self.in_step = True
-            self._advance()
+            if began >= self._keep_at:
+                began = self._keep(began)
+            self.whole, self.in_step = run.t, True
+            ended = self._iterate(stop.max_iter)
             self.in_step = False
-            ended = self._reached() or (self._watch() if run.t % WATCH == 0 else None)
-            if run.t % REFRESH == 0:
-                self._refresh()
             self.seconds += time.perf_counter() - began
             self._record()
             asked = run.t % self.every == 0 and self._observe()
-            ended = ended or self._slope_observed()
             if ended:
                 return ended
             if asked:
@@ -296,11 +338,23 @@ class _Driver:
                 last_save = time.monotonic()
         return _ended(Status.MAX_ITER)
 
-    def _advance(self) -> None:
+    def _iterate(self, end: int) -> tuple[Status, str] | None:
+        """What changes the state of the run, and nothing else: one iteration, or some of those
+        before `end`; and whether a test was met."""
+        self._advance(end)
+        t = self.run.t
+        ended = self._reached() or (self._watch() if t % WATCH == 0 else None)
+        if t % REFRESH == 0:
+            self._refresh()
+        return ended
+
+    def _advance(self, end: int) -> None:
         """One iteration, or as many as nobody wants to look between."""
         t = self.run.t
         if self.stretch is not None and self.every >= WATCH and self.stretch.worth_it(self.seconds):
-            looks = (REFRESH - t % REFRESH, self.every - t % self.every, self.stop.max_iter - t)
+            looks = [REFRESH - t % REFRESH, self.every - t % self.every, end - t]
+            if self._blind:
+                looks.append(self.period - t % self.period)
             progress = self.stretch(min(looks))
             if progress is not None:
                 self.last = progress
@@ -313,7 +367,7 @@ class _Driver:
     def _ended_before(self) -> tuple[Status, str] | None:
         """Whether there is nothing to do: a start that is optimal, a resumed run that had ended."""
         if self.run.t > 0:
-            return self._reached() or self._slope_observed() or self._struck()
+            return self._reached() or self._struck()
         slope, radius = self.run.memory["first_slope"], self.run.problem.atoms.radius
         if not isnan(slope) and slope <= 8 * self.eps * radius * self.stepper.x.gradient_scale():
             hull = "cone" if isinstance(self.run.problem.atoms, Cone) else "span"
@@ -339,21 +393,25 @@ class _Driver:
         return Status.CONVERGED, message
 
     def _slope_reached(self) -> tuple[Status, str] | None:
+        if self._blind:
+            return self._slope_looked_at()
         slope, threshold = self.last.slope, self.stop.tol * self.run.memory["first_slope"]
-        if isnan(slope):
-            return None
         if slope <= threshold and self.stepper.x.largest_slope() <= threshold:
             return Status.CONVERGED, f"the slope is at most {self.stop.tol:g} of its first value"
         if self.last.gamma == 0:
             return _ended(Status.CONVERGED if slope == 0 else Status.STALLED)
         return None
 
-    def _slope_observed(self) -> tuple[Status, str] | None:
-        """The slope test of methods that see one random direction at a time."""
-        iteration, slope = self.rows[-1][0], self.rows[-1][3]
-        if not isnan(self.last.slope) or self.stop.tol == 0 or iteration != self.run.t:
+    @property
+    def _blind(self) -> bool:
+        """Whether an iteration sees one random direction, and not the largest slope."""
+        return isnan(self.last.slope)
+
+    def _slope_looked_at(self) -> tuple[Status, str] | None:
+        """The slope test of methods with random directions, once in `period` iterations."""
+        if self.stop.tol == 0 or self.run.t % self.period:
             return None
-        if slope <= self.stop.tol * self.run.memory["first_slope"]:
+        if self.stepper.x.largest_slope() <= self.stop.tol * self.run.memory["first_slope"]:
             return Status.CONVERGED, f"the slope is at most {self.stop.tol:g} of its first value"
         return None
 
@@ -379,6 +437,11 @@ class _Driver:
         return Status.DIVERGED, f"the value went from {first:.6g} to {value:.6g}: {suspect}"
 
     # Looking and saving -----------------------------------------------------------------
+
+    @property
+    def _unseen(self) -> bool:
+        """Whether an observation is due: of the start, or where a run was interrupted in one."""
+        return self.run.t % self.every == 0 and (not self.rows or self.rows[-1][0] != self.run.t)
 
     def _observe(self) -> bool:
         """Record where the run is; True if the callback wants to stop."""
@@ -416,35 +479,53 @@ class _Driver:
         for point in self.stepper.points().values():
             point.refresh()
 
-    def mend(self) -> None:
-        """Make the points agree with their coefficients after an interruption within a step."""
-        if self.in_step:
-            self._refresh()
+    # Where an interrupted run is taken up again -----------------------------------------
+
+    def _keep(self, now: float) -> float:
+        """Remember where the run is; the time when that is done."""
+        self.kept = self._checkpoint()
+        done = time.perf_counter()
+        self._keep_at = done + KEEP * (done - now)
+        return done
+
+    def after_whole_iterations(self, begin: _Beginning) -> _Driver:
+        """The run as it was before the iteration that was interrupted.
+
+        It is made again from the last checkpoint, in a few milliseconds; where f raises again, or
+        to prepare the run takes long, it is left at the checkpoint.
+        """
+        assert self.kept is not None
+        finite = isinstance(self.run.problem.atoms, FiniteAtoms)
+        again = self.kept.iteration < self.whole and self.preparing <= PATIENCE
+        if again or not finite:
+            with suppress(Exception):
+                return self._repeated(begin)
+        return self._set_back(self if finite else begin())
+
+    def _repeated(self, begin: _Beginning) -> _Driver:
+        other = self._set_back(begin())
+        while other.run.t < self.whole:
+            other._iterate(self.whole)
+        other.rows, other.recorder, other.seconds = self.rows, self.recorder, self.seconds
+        return other
+
+    def _set_back(self, other: _Driver) -> _Driver:
+        assert self.kept is not None
+        state = self.kept.state(self.mark, self.stepper, self.rows)
+        other.run.memory.clear()
+        other._restore(state)
+        return other
+
+    # Saving -----------------------------------------------------------------------------
+
+    def _checkpoint(self) -> Checkpoint:
+        # The row of an end between two observations is no row of a run that goes on.
+        rows = len(self.rows) - self.off_beat
+        path = None if self.recorder is None else self.recorder.entries
+        return Checkpoint.of(self.run, self.stepper, self.seconds, self.last, rows, path)
 
     def state(self) -> State:
-        run = self.run
-        # The row of an end between two observations is no row of a run that goes on.
-        arrays = {"trace": Trace(self.rows[:-1] if self.off_beat else self.rows).rows()}
-        for name, point in self.stepper.points().items():
-            arrays |= {f"{name}.{key}": a.copy() for key, a in point.arrays().items()}
-        memory = {k: a for k, a in run.memory.items() if not isinstance(a, np.ndarray)}
-        arrays |= {f"memory.{k}": a.copy() for k, a in run.memory.items() if k not in memory}
-        if self.recorder is not None:
-            arrays |= {f"path.{key}": a for key, a in self.recorder.arrays().items()}
-        ledger = self.stepper.x.ledger
-        if not isinstance(run.problem.atoms, FiniteAtoms):
-            arrays["atoms"] = run.problem.atoms.pack(ledger.seen)
-        numbers = {
-            "fingerprint": self.mark,
-            "iteration": run.t,
-            "seconds": self.seconds,
-            "memory": memory,
-            "streams": {name: stream.state() for name, stream in run.streams.items()},
-            "counts": dict(vars(self.stepper.x.counts)),
-            "looked": {name: point.looked for name, point in self.stepper.points().items()},
-            "last": [self.last.gamma, self.last.slope],
-        }
-        return State(arrays, numbers)
+        return self._checkpoint().state(self.mark, self.stepper, self.rows)
 
     def restore(self, source: State | Result | str | os.PathLike[str]) -> None:
         """Continue from a state."""
@@ -489,6 +570,11 @@ class _Driver:
     def _save(self) -> None:
         if self.checkpoint is not None:
             self.state().save(self.checkpoint)
+
+
+def _period(atoms: AtomSet) -> int:
+    """Iterations between two looks at the largest slope, where directions are random."""
+    return len(atoms) if isinstance(atoms, FiniteAtoms) else min(atoms.rank, REFRESH)
 
 
 def _ended(status: Status) -> tuple[Status, str]:

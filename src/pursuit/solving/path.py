@@ -18,11 +18,15 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
+Entries = dict[int, tuple[float, Array, Array]]
+"""By the number of atoms: seconds, and the places and the numbers of non-zero coefficients."""
+
+
 class Recorder:
     """The last point of a run with each number of atoms, as its non-zero coefficients."""
 
     def __init__(self) -> None:
-        self.entries: dict[int, tuple[float, Array, Array]] = {}
+        self.entries: Entries = {}
 
     def record(self, coef: Array, offset: Array | None, seconds: float) -> None:
         """Keep a point; `offset` are coefficients that those of the run count from."""
@@ -30,22 +34,23 @@ class Recorder:
         size = len(places) if offset is None else int(np.count_nonzero(coef + offset))
         self.entries[size] = (seconds, places, coef[places])
 
-    def arrays(self) -> dict[str, Array]:
-        """What a file needs to restore this."""
-        seconds, places, weights = zip(*self.entries.values(), strict=True)
-        return {
-            "sizes": np.array(list(self.entries)),
-            "seconds": np.array(seconds),
-            "counts": np.array([len(p) for p in places]),
-            "places": np.concatenate(places),
-            "weights": np.concatenate(weights),
-        }
-
     def restore(self, arrays: dict[str, Array]) -> None:
         ends = np.cumsum(arrays["counts"])[:-1]
         places, weights = np.split(arrays["places"], ends), np.split(arrays["weights"], ends)
         columns = (arrays["seconds"].tolist(), places, weights)
         self.entries = dict(zip(arrays["sizes"].tolist(), zip(*columns, strict=True), strict=True))
+
+
+def packed(entries: Entries) -> dict[str, Array]:
+    """What a file needs to restore a recorder."""
+    seconds, places, weights = zip(*entries.values(), strict=True)
+    return {
+        "sizes": np.array(list(entries)),
+        "seconds": np.array(seconds),
+        "counts": np.array([len(p) for p in places]),
+        "places": np.concatenate(places),
+        "weights": np.concatenate(weights),
+    }
 
 
 @dataclass(frozen=True)
@@ -64,7 +69,7 @@ class SupportPath:
         The coefficients, one sparse row for each size, in the scale of the atoms as given.
     """
 
-    _entries: dict[int, tuple[float, Array, Array]]
+    _entries: Entries
     _problem: Problem
     _start: Array
     _handles: Sequence[Atom]
