@@ -1,7 +1,7 @@
 """Products with large arrays in fixed blocks, which the threads of a run share.
 
 What is computed depends on the shape of the array alone. With BLAS at one thread, as inside
-`pursuit.base.threads.crew`, no bit depends on how many threads there are.
+`pursuit.base.threads.Crew`, no bit depends on how many threads there are.
 """
 
 from __future__ import annotations

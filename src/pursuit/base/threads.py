@@ -11,8 +11,8 @@ import sys
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Iterator
-from contextlib import ContextDecorator, contextmanager
+from collections.abc import Callable
+from contextlib import ContextDecorator
 from contextvars import ContextVar
 from queue import SimpleQueue
 from typing import Any
@@ -49,7 +49,7 @@ def thread_count(threads: int | None) -> int:
 class _SingleThreadedBlas(ContextDecorator):
     """One BLAS thread for as long as any caller is inside; the limit is the process's."""
 
-    _controller: Any = None
+    _libraries: list[Any]
     _modules = 0
 
     def __init__(self) -> None:
@@ -60,29 +60,33 @@ class _SingleThreadedBlas(ContextDecorator):
     def _forget(self) -> None:
         self._lock = threading.Lock()
         self._inside = 0
-        self._limit: Any = None
+        self._limited: list[tuple[Any, int]] = []
 
     def __enter__(self) -> None:
         with self._lock:
             if self._inside == 0:
-                self._limit = self._libraries().limit(limits=1, user_api="blas")
+                counts = [(library, library.num_threads) for library in self._loaded()]
+                self._limited = [(library, threads) for library, threads in counts if threads > 1]
+                for library, _ in self._limited:
+                    library.set_num_threads(1)
             self._inside += 1
 
     def __exit__(self, *error: object) -> None:
         with self._lock:
             self._inside -= 1
             if self._inside == 0:
-                self._limit.restore_original_limits()
+                for library, threads in self._limited:
+                    library.set_num_threads(threads)
 
-    def _libraries(self) -> Any:
+    def _loaded(self) -> list[Any]:
         """The BLAS libraries of the process, looked for anew when a module has come in: SciPy
         brings one of its own."""
-        if self._controller is None or self._modules != len(sys.modules):
+        if self._modules != len(sys.modules):
             from threadpoolctl import ThreadpoolController
 
-            self._controller = ThreadpoolController()
+            self._libraries = ThreadpoolController().select(user_api="blas").lib_controllers
             self._modules = len(sys.modules)
-        return self._controller
+        return self._libraries
 
 
 single_threaded_blas = _SingleThreadedBlas()
@@ -189,34 +193,51 @@ def _join(helpers: list[threading.Thread], seconds: float = np.inf) -> None:
 
 
 class Crew:
-    """Threads for the small jobs of one run: they start with the first one, and wait for more."""
+    """Threads that share the large products of one run, and BLAS at one thread meanwhile.
+
+    They start with the first product, and wait for others until the run leaves the context.
+    """
 
     def __init__(self, threads: int) -> None:
         self.threads = threads
         self._helpers: list[threading.Thread] = []
-        self._inbox: SimpleQueue[_Shared | None] = SimpleQueue()
+
+    def __enter__(self) -> None:
+        single_threaded_blas.__enter__()
+        self._before = _crew.set(self)
+
+    def __exit__(self, *error: object) -> None:
+        _crew.reset(self._before)
+        single_threaded_blas.__exit__(*error)
+        if self._helpers:
+            for _ in self._helpers:
+                self._inbox.put(None)
+            _join(self._helpers)
 
     def each(self, total: int, job: Job) -> None:
         """Do job(0) … job(total − 1), in any order; the calling thread joins in."""
+        if not self._helpers:
+            self._start()
         shared = _Shared(total, job)
-        for _ in range(min(self.threads, total) - 1):
+        for _ in self._helpers[: total - 1]:
             self._inbox.put(shared)
-        while len(self._helpers) < min(self.threads, total) - 1:
-            self._helpers.append(threading.Thread(target=self._help))
-            self._helpers[-1].start()
         shared.finish()
 
-    def close(self) -> None:
-        """Send the threads home."""
-        for _ in self._helpers:
-            self._inbox.put(None)
-        _join(self._helpers)
+    def _start(self) -> None:
+        self._inbox: SimpleQueue[_Shared | None] = SimpleQueue()
+        for _ in range(self.threads - 1):
+            helper = threading.Thread(target=self._help)
+            helper.start()
+            self._helpers.append(helper)
 
     def _help(self) -> None:
         # The run decides what a number out of range means; here it is no event.
         with np.errstate(all="ignore"):
             while (shared := self._inbox.get()) is not None:
                 shared.work()
+
+
+_crew: ContextVar[Crew | None] = ContextVar("crew", default=None)
 
 
 class _Shared:
@@ -254,24 +275,8 @@ class _Shared:
                 raise error
 
 
-_crew: ContextVar[Crew | None] = ContextVar("crew", default=None)
-
-
-@contextmanager
-def crew(threads: int) -> Iterator[None]:
-    """Let the large products of this thread be shared by so many threads, and BLAS have one."""
-    mine = Crew(threads)
-    before = _crew.set(mine)
-    try:
-        with single_threaded_blas:
-            yield
-    finally:
-        _crew.reset(before)
-        mine.close()
-
-
 def each(total: int, job: Job) -> None:
-    """Do job(0) … job(total − 1) on the threads of the `crew` around, else on this one."""
+    """Do job(0) … job(total − 1) on the threads of the `Crew` around, else on this one."""
     here = _crew.get()
     if here is not None and here.threads > 1 and total > 1:
         here.each(total, job)

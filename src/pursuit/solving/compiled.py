@@ -71,10 +71,11 @@ class Stretch:
 
     def worth_it(self, seconds: float) -> bool:
         """Whether the kernels are loaded, or a run of so many seconds may load them."""
-        if os.environ.get("NUMBA_DISABLE_JIT", "0") != "0":
-            return False
-        left = inf if self._stop.max_time is None else self._stop.max_time - seconds
-        return _KERNELS in sys.modules or (seconds >= PATIENCE and left >= LOADING)
+        if _KERNELS not in sys.modules:
+            left = inf if self._stop.max_time is None else self._stop.max_time - seconds
+            if seconds < PATIENCE or left < LOADING:
+                return False
+        return os.environ.get("NUMBA_DISABLE_JIT", "0") == "0"
 
     def __call__(self, most: int) -> Progress | None:
         """Up to `most` iterations, and the last of them; None if the stepper has to make it."""

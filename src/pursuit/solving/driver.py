@@ -18,7 +18,7 @@ from pursuit.atoms.cone import Cone
 from pursuit.atoms.dictionary import as_atoms
 from pursuit.base.errors import InputError
 from pursuit.base.progress import Silent, bar
-from pursuit.base.threads import crew, thread_count
+from pursuit.base.threads import Crew, thread_count
 from pursuit.base.validation import Array, count, shaped_array
 from pursuit.methods import Method, as_method
 from pursuit.objectives.base import Objective
@@ -43,6 +43,8 @@ SAVE_SECONDS = 30.0
 """Time between two checkpoints of a long run."""
 KEEP = 200
 """Checkpoints in memory come so many times what one takes apart: half a percent of a run."""
+FIRST_KEEP = 2e-3
+"""Seconds before the first one, where a run can as well be begun anew."""
 PATIENCE = 0.5
 """Seconds that preparing a run may take to be done once more when it is interrupted."""
 
@@ -161,7 +163,7 @@ def solve(
         raise InputError(f"tol: {rules.name} sees no slope to test; expected target or max_iter")
     stop = Stopping.checked(given, max_iter, tol, rtol, target, max_atoms, max_time)
     looks = max(1, stop.max_iter // 1000) if every is None else count("every", every, minimum=1)
-    with crew(thread_count(threads)):
+    with Crew(thread_count(threads)):
         start, weights0 = _start(given, x0, coef0)
         check_weights(atoms, weights0)
         unit, scale = atoms.unit() if unit_atoms else (_as_given(atoms), None)
@@ -189,7 +191,7 @@ def _tell_partial_result(
     """Let an error say what the run came to: where it was after the last whole iteration."""
     # What raised may do so again when it is asked about that point: then there is nothing to say.
     with suppress(Exception):
-        whole = driver.after_whole_iterations(begin) if driver.in_step else driver
+        whole = driver if driver.whole is None else driver.after_iterations(driver.whole, begin)
         partial = finish(whole, Status.STOPPED, "an error interrupted the run")
         error.partial_result = partial  # type: ignore[attr-defined]
 
@@ -279,10 +281,10 @@ class _Driver:
     stretch: Stretch | None = None
     last = Progress(None, nan, nan, nan, nan)
     off_beat = False
-    in_step = False
-    whole = 0
-    """Iterations before the one that the run is in."""
+    whole: int | None = None
+    """Within an iteration, the number of those before it."""
     preparing = 0.0
+    resumed: State | None = None
     kept: Checkpoint | None = None
     _keep_at = -inf
 
@@ -317,13 +319,15 @@ class _Driver:
         if self._unseen and self._observe():
             return _ended(Status.STOPPED)
         last_save = time.monotonic()
+        if self.preparing < FIRST_KEEP:
+            self._keep_at = time.perf_counter() + FIRST_KEEP
         while run.t < stop.max_iter:
             began = time.perf_counter()
             if began >= self._keep_at:
                 began = self._keep(began)
-            self.whole, self.in_step = run.t, True
+            self.whole = run.t
             ended = self._iterate(stop.max_iter)
-            self.in_step = False
+            self.whole = None
             self.seconds += time.perf_counter() - began
             self._record()
             asked = run.t % self.every == 0 and self._observe()
@@ -333,34 +337,37 @@ class _Driver:
                 return _ended(Status.STOPPED)
             if stop.max_time is not None and self.seconds >= stop.max_time:
                 return _ended(Status.MAX_TIME)
-            if time.monotonic() - last_save > SAVE_SECONDS:
+            if self.checkpoint is not None and time.monotonic() - last_save > SAVE_SECONDS:
                 self._save()
                 last_save = time.monotonic()
         return _ended(Status.MAX_ITER)
 
     def _iterate(self, end: int) -> tuple[Status, str] | None:
-        """What changes the state of the run, and nothing else: one iteration, or some of those
-        before `end`; and whether a test was met."""
-        self._advance(end)
-        t = self.run.t
-        ended = self._reached() or (self._watch() if t % WATCH == 0 else None)
+        """All that changes the state of the run: one iteration, or as many before `end` as nobody
+        wants to look between; and whether a test was met."""
+        run = self.run
+        if self.stretch is None or not self._stretched(self.stretch, end):
+            self.last = self.stepper.step()
+            run.t += 1
+        t = run.t
+        ended = self._reached()
+        if ended is None and t % WATCH == 0:
+            ended = self._watch()
         if t % REFRESH == 0:
             self._refresh()
         return ended
 
-    def _advance(self, end: int) -> None:
-        """One iteration, or as many as nobody wants to look between."""
+    def _stretched(self, stretch: Stretch, end: int) -> bool:
+        """Whether compiled iterations were made, up to the next look."""
+        if self.every < WATCH or not stretch.worth_it(self.seconds):
+            return False
         t = self.run.t
-        if self.stretch is not None and self.every >= WATCH and self.stretch.worth_it(self.seconds):
-            looks = [REFRESH - t % REFRESH, self.every - t % self.every, end - t]
-            if self._blind:
-                looks.append(self.period - t % self.period)
-            progress = self.stretch(min(looks))
-            if progress is not None:
-                self.last = progress
-                return
-        self.last = self.stepper.step()
-        self.run.t += 1
+        looks = [REFRESH - t % REFRESH, self.every - t % self.every, end - t]
+        if isnan(self.last.slope):
+            looks.append(self.period - t % self.period)
+        progress = stretch(min(looks))
+        self.last = self.last if progress is None else progress
+        return progress is not None
 
     # Reasons to end ---------------------------------------------------------------------
 
@@ -376,7 +383,8 @@ class _Driver:
 
     def _reached(self) -> tuple[Status, str] | None:
         """Whether the last iteration met a test; none here depends on what is observed."""
-        ended = self._value_reached() or self._slope_reached()
+        ended = self._value_reached() if self.stop.goal is not None else None
+        ended = ended or self._slope_reached()
         if ended is None and self.stop.max_atoms is not None:
             return _ended(Status.MAX_ATOMS) if self.support >= self.stop.max_atoms else None
         return ended
@@ -393,25 +401,20 @@ class _Driver:
         return Status.CONVERGED, message
 
     def _slope_reached(self) -> tuple[Status, str] | None:
-        if self._blind:
-            return self._slope_looked_at()
-        slope, threshold = self.last.slope, self.stop.tol * self.run.memory["first_slope"]
+        slope = self.last.slope
+        if isnan(slope):  # one random direction was seen, and no more
+            return None if self.run.t % self.period else self._slope_looked_at()
+        threshold = self.stop.tol * self.run.memory["first_slope"]
         if slope <= threshold and self.stepper.x.largest_slope() <= threshold:
             return Status.CONVERGED, f"the slope is at most {self.stop.tol:g} of its first value"
         if self.last.gamma == 0:
             return _ended(Status.CONVERGED if slope == 0 else Status.STALLED)
         return None
 
-    @property
-    def _blind(self) -> bool:
-        """Whether an iteration sees one random direction, and not the largest slope."""
-        return isnan(self.last.slope)
-
     def _slope_looked_at(self) -> tuple[Status, str] | None:
         """The slope test of methods with random directions, once in `period` iterations."""
-        if self.stop.tol == 0 or self.run.t % self.period:
-            return None
-        if self.stepper.x.largest_slope() <= self.stop.tol * self.run.memory["first_slope"]:
+        threshold = self.stop.tol * self.run.memory["first_slope"]
+        if self.stop.tol and self.stepper.x.largest_slope() <= threshold:
             return Status.CONVERGED, f"the slope is at most {self.stop.tol:g} of its first value"
         return None
 
@@ -488,30 +491,35 @@ class _Driver:
         self._keep_at = done + KEEP * (done - now)
         return done
 
-    def after_whole_iterations(self, begin: _Beginning) -> _Driver:
-        """The run as it was before the iteration that was interrupted.
+    def after_iterations(self, whole: int, begin: _Beginning) -> _Driver:
+        """The run as it was after its whole iterations, the next one having been interrupted.
 
-        It is made again from the last checkpoint, in a few milliseconds; where f raises again, or
-        to prepare the run takes long, it is left at the checkpoint.
+        They are made again from the last checkpoint, in a few milliseconds. Where f raises again,
+        or preparing the run takes long, it is left at the checkpoint.
         """
-        assert self.kept is not None
         finite = isinstance(self.run.problem.atoms, FiniteAtoms)
-        again = self.kept.iteration < self.whole and self.preparing <= PATIENCE
+        if self.kept is None:
+            return self._repeated(whole, begin)
+        again = self.kept.iteration < whole and self.preparing <= PATIENCE
         if again or not finite:
             with suppress(Exception):
-                return self._repeated(begin)
+                return self._repeated(whole, begin)
         return self._set_back(self if finite else begin())
 
-    def _repeated(self, begin: _Beginning) -> _Driver:
+    def _repeated(self, whole: int, begin: _Beginning) -> _Driver:
         other = self._set_back(begin())
-        while other.run.t < self.whole:
-            other._iterate(self.whole)
+        while other.run.t < whole:
+            other._iterate(whole)
         other.rows, other.recorder, other.seconds = self.rows, self.recorder, self.seconds
         return other
 
     def _set_back(self, other: _Driver) -> _Driver:
-        assert self.kept is not None
-        state = self.kept.state(self.mark, self.stepper, self.rows)
+        if self.kept is not None:
+            state = self.kept.state(self.mark, self.stepper, self.rows)
+        elif self.resumed is not None:
+            state = self.resumed
+        else:
+            return other
         other.run.memory.clear()
         other._restore(state)
         return other
@@ -540,6 +548,7 @@ class _Driver:
             self._restore(state)
         except (KeyError, TypeError, ValueError) as error:
             raise InputError(f"resume: the checkpoint is incomplete: {error}") from error
+        self.resumed = state
 
     def _restore(self, state: State) -> None:
         run, stepper = self.run, self.stepper
