@@ -11,7 +11,6 @@ from pursuit import (
     LeastSquares,
     Logistic,
     Oracle,
-    Quadratic,
     Smooth,
     SquaredDistance,
     geometry,
@@ -133,7 +132,7 @@ def test_the_printed_nu_is_not_certified():
 def test_a_smaller_nu_is_certified_where_it_is_proved():
     Z = rng.standard_normal((6, 2))
     atoms = Dictionary(Z / np.linalg.norm(Z, axis=1)[:, None])
-    f = Quadratic(np.diag([1.0, 0.0]), np.array([1.0, 0.0]))
+    f = LeastSquares([[1.0, 0.0]], [1.0])
     tight = geometry.nu(atoms)
     assert tight < geometry.safe_nu(atoms)
     method = methods.accelerated_matching_pursuit(nu=tight)
@@ -182,7 +181,7 @@ def test_a_rate_carries_its_name_inequality_and_constants():
     [
         (rates.theorem_3, "R_A"),
         (rates.theorem_4, "R_A"),
-        (rates.theorem_5, "ε_0"),
+        (rates.theorem_5, "μ_A"),
         (rates.theorem_8, None),
         (rates.theorem_9, None),
         (rates.parameter_free, None),

@@ -8,19 +8,24 @@ from pursuit.atoms.base import AtomSet, FiniteAtoms
 from pursuit.atoms.closed_forms import closed_form
 from pursuit.atoms.sampling import Sampling
 from pursuit.base.errors import InputError
+from pursuit.base.lengths import length
 from pursuit.base.validation import Array, shaped_array
-from pursuit.geometry.constant import Constant, Kind
-from pursuit.geometry.span import basis_of, inside
+from pursuit.geometry.constant import Constant, Kind, product
+from pursuit.geometry.span import inside, lengths
 
 
 def radius(atoms: AtomSet) -> Constant:
     """max ‖z‖ over A."""
-    return Constant(atoms.radius, _radius_kind(atoms), "Lemma 2")
+    return Constant(_longest(atoms), _radius_kind(atoms), "Lemma 2")
 
 
 def diameter(atoms: AtomSet) -> Constant:
     """max ‖z − z′‖ over A ∪ −A, which is twice the radius."""
-    return Constant(2 * atoms.radius, _radius_kind(atoms), "older rates")
+    return Constant(product("diameter", 2.0, _longest(atoms)), _radius_kind(atoms), "older rates")
+
+
+def _longest(atoms: AtomSet) -> float:
+    return float(lengths(atoms).max()) if isinstance(atoms, FiniteAtoms) else atoms.radius
 
 
 def _radius_kind(atoms: AtomSet) -> Kind:
@@ -56,13 +61,12 @@ def _least_weights(atoms: FiniteAtoms, x: Array) -> float:
     """min Σ\\|a_j\\| subject to Σ a_j z_j = x, over unit atoms with costs 1/‖z_j‖."""
     from scipy.optimize import linprog
 
-    size = float(np.linalg.norm(x))
+    size = length(x)
     if size == 0:
         return 0.0
-    basis = basis_of(atoms)
-    norms = atoms.norms.astype(np.float64)
-    directions = (inside(atoms, basis) / norms[:, None]).T
-    target = basis @ x.reshape(-1) / size
+    norms = lengths(atoms)
+    directions = (inside(atoms) / norms[:, None]).T
+    target = atoms.lin.inside(x.reshape(-1) / size)
     cost = norms.min() / norms
     tight = {"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10}
     solved = linprog(
@@ -74,4 +78,4 @@ def _least_weights(atoms: FiniteAtoms, x: Array) -> float:
     )
     if solved.x is None:
         raise InputError(f"x: its gauge was not found ({solved.message})")
-    return float(solved.fun) * size / float(norms.min())
+    return product("‖x‖_A", float(solved.fun), size, over=float(norms.min()))
