@@ -1,10 +1,12 @@
 """Random problems of any scale and condition, on which a certificate is held against the truth."""
 
 from dataclasses import dataclass
+from fractions import Fraction
+from functools import cache, cached_property
 from typing import Any
 
 import numpy as np
-from theorems.rational import model_gap, quadratic_gap
+from theorems.rational import truth
 
 from pursuit import (
     Coordinates,
@@ -30,21 +32,16 @@ class Hard:
     kind: str
     options: dict
 
-    @property
-    def matrix(self):
-        return self.atoms.matrix
+    @cached_property
+    def truth(self):
+        return truth(self.f, self.atoms.matrix)
 
-    def gap(self, x):
-        """At most the true f(x) − f* of the stored numbers; exactly that for quadratics."""
-        measure = model_gap if isinstance(self.f, (Logistic, Huber)) else quadratic_gap
-        return measure(self.f, self.matrix, x)
-
-    @property
-    def blur(self):
-        """What the truth itself may be off by."""
-        if not isinstance(self.f, (Logistic, Huber)):
-            return 0.0
-        return 1e-17 * self.f.value(np.zeros(self.f.shape))
+    def exceeds(self, x, bound):
+        """Whether the true f(x) − f* of the stored numbers is above a bound."""
+        gap = self.truth(x) - self.truth.lowest
+        if isinstance(gap, Fraction) and np.isfinite(bound):
+            return gap > Fraction(float(bound))
+        return gap > bound + self.truth.blur
 
 
 def _tiny(rng, deepest):
@@ -108,8 +105,9 @@ def _objective(rng, kind, d, dtype):
     return Huber(X.astype(dtype), rng.standard_normal(len(X)).astype(dtype), 0.5, l2=l2)
 
 
-def problems(seed, largest=5):
-    """A problem for a seed: the kinds take turns, the numbers are random."""
+@cache
+def hard_problem(seed, largest=5):
+    """The problem of a seed; even ones are in double precision, odd ones in single."""
     rng = np.random.default_rng(seed)
     dtype = (np.float64, np.float32)[seed % 2]
     d = int(rng.integers(1, largest + 1))

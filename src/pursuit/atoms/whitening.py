@@ -38,15 +38,25 @@ class Whitened:
     @cached_property
     def lengths(self) -> Array:
         """‖b_j‖²."""
-        squares: Array = np.einsum("ij,ij->i", self.whitened, self.whitened)
+        with np.errstate(over="ignore"):
+            squares: Array = np.einsum("ij,ij->i", self.whitened, self.whitened)
         return squares
+
+    @property
+    def shares(self) -> Array:
+        """q_j‖b_j‖², at most one whatever rounding does, for q_j b_jᵀb_j ≤ I; Σ q_j‖b_j‖² = r."""
+        b = np.sqrt(self.weights)[:, None] * self.whitened
+        with np.errstate(over="ignore"):
+            shares: Array = np.minimum(np.einsum("ij,ij->i", b, b), 1.0)
+        return shares
 
     @cached_property
     def blurs(self) -> Array:
         """How far b_j may be from a_j T: r ulps of |a_j||T|, T being taken as it is."""
         r = len(self.transform)
         sizes = np.abs(self.rows) @ np.abs(self.transform)
-        blurs: Array = (r + 2) * EPS * np.linalg.norm(sizes, axis=1)
+        with np.errstate(over="ignore"):
+            blurs: Array = (r + 2) * EPS * np.linalg.norm(sizes, axis=1)
         return blurs
 
     @cached_property
@@ -57,9 +67,10 @@ class Whitened:
     @cached_property
     def rounding(self) -> float:
         """θ with (1 − θ)RᵀR ≤ Σ q_j a_jᵀa_j ≤ (1 + θ)RᵀR, measured; infinite where hopeless."""
-        b = np.sqrt(self.weights)[:, None] * self.whitened
-        off = float(np.linalg.norm(b.T @ b - np.eye(b.shape[1])))
-        theta = off + self.noise * (2 * float(np.linalg.norm(b)) + self.noise)
+        with np.errstate(over="ignore", invalid="ignore"):
+            b = np.sqrt(self.weights)[:, None] * self.whitened
+            off = float(np.linalg.norm(b.T @ b - np.eye(b.shape[1])))
+            theta = off + self.noise * (2 * float(np.linalg.norm(b)) + self.noise)
         return theta if theta < 1 else np.inf
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from pursuit.atoms.whitening import whiten
+from pursuit.base.errors import InputError
 from pursuit.base.lengths import EPS
 from pursuit.base.validation import Array
 
@@ -30,6 +31,8 @@ def d_optimal(rows: Array, tolerance: float, max_steps: int = 100_000) -> Array:
         if step % ANEW == 0:
             found = whiten(rows, p)
             b, w, inverse = found.whitened, found.lengths, np.eye(r)
+            if not found.rounding < 1:
+                raise InputError("atoms: their norms are too far apart for a best sampling")
         j, away = _exchange(p, w, r)
         if w.max() <= (1 + tolerance) * r:
             break
@@ -60,7 +63,7 @@ def multiplicative(rows: Array, steps: int) -> Array:
     n, r = rows.shape
     p = np.full(n, 1 / n)
     for _ in range(steps):
-        p = p * whiten(rows, p).lengths / r
+        p = whiten(rows, p).shares
         p /= p.sum()
     return p
 

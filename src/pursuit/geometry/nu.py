@@ -87,6 +87,8 @@ def nu(atoms: AtomSet, sampling: object | None = None, *, delta: float = 1.0) ->
     size = float(norms.max())
     # In these coordinates Σ p_j w_j c_j² of a direction is its squared length.
     whitened = whiten(inside(atoms) / size, sampling.p * moments.leverage)
+    if not whitened.rounding < 1:
+        return Constant(safe_nu(atoms) / delta**2, Kind.UPPER, serves)
     found = corners(whitened.whitened)
     values = np.einsum("ij,ij->i", found.points, found.points)
     active = np.abs(found.points @ whitened.whitened.T) > 1 - 10 * ON

@@ -79,8 +79,11 @@ def proved_width(rows: Array) -> Width:
 
 
 def _between(found: Corners, size: float) -> Width:
-    lengths = np.linalg.norm(found.points, axis=1)
-    best = int(np.argmax(lengths))
+    with np.errstate(over="ignore", invalid="ignore"):
+        lengths = np.linalg.norm(found.points, axis=1)
+    if not np.isfinite(lengths).any():
+        return Width(size / found.longest, np.inf, None)
+    best = int(np.nanargmax(np.where(np.isfinite(lengths), lengths, 0.0)))
     # u is scaled to max |⟨a_j, u⟩| = 1 as computed, which is off by r ulps of ‖a_j‖‖u‖.
     upper = 1 / float(lengths[best]) + (found.points.shape[1] + 2) * EPS
     lower = min(1 / found.longest, upper)
@@ -100,7 +103,8 @@ def corners(rows: Array) -> Corners:
     if listed is not None:
         return listed
     weights, bound = _spread(rows)
-    points = searched_corners(rows, weights)
+    with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+        points = searched_corners(rows, weights)
     return Corners(points, 1 / bound if bound else np.inf, False)
 
 
