@@ -108,30 +108,24 @@ def certify(
     if unknown:
         return Certificate(inf, missing=unknown)
     reasons: list[str] = []
-    with np.errstate(over="ignore", invalid="ignore"):
-        sure = list(_by_slope(result, result.origin, given, reasons))
-        if sure:
-            return min(sure, key=lambda certificate: certificate.bound)
-        try:
+    try:
+        with np.errstate(over="ignore", invalid="ignore"):
+            sure = list(_by_slope(result, result.origin, given, reasons))
+            if sure:
+                return min(sure, key=lambda certificate: certificate.bound)
             return _by_potential(result, result.origin, given, eta)
-        except InputError as error:
-            return Certificate(inf, missing="; ".join([*reasons, str(error)]))
+    except InputError as error:
+        return Certificate(inf, missing="; ".join([*reasons, str(error)]))
 
 
 def _unknown(result: Result, origin: Origin) -> str:
     """What no constant can make up for."""
-    atoms = origin.problem.atoms
-    if isinstance(atoms, Cone):
+    if isinstance(origin.problem.atoms, Cone):
         return "a theorem, for those of the paper are about lin(A)"
     if isnan(result.slope):
         return "the slope, which this method never looks at"
     if not isfinite(result.slope) or not isfinite(result.value):
         return "a point at which f and its slope are numbers"
-    if isinstance(atoms, FiniteAtoms) and atoms.lin.blurred:
-        return (
-            f"lin(A): atoms that span {atoms.rank} dimensions, and more by what rounding alone "
-            "could be"
-        )
     return ""
 
 
@@ -156,8 +150,9 @@ def _by_slope(
     if given is not None and "R_A" in given and result.value <= problem.f.value(origin.start):
         R_A = ground["R_A"]
         text = f"f(x) − f* ≤ R_A {letters} in the level set of x0"
-        bound = R_A * seen.value + seen.off + _rounding_of_values(result, origin)
-        yield Certificate(outward(bound), text, {"R_A": R_A, letters: seen.value})
+        bound = outward(R_A * seen.value + seen.off + _rounding_of_values(result, origin))
+        if isfinite(bound):
+            yield Certificate(bound, text, {"R_A": R_A, letters: seen.value})
 
 
 def outward(bound: float) -> float:
@@ -204,11 +199,10 @@ def _left_by_rounding(result: Result, origin: Origin) -> float:
     """
     f, atoms = origin.problem.f, origin.problem.atoms
     seen = geometry.slope_at(f, atoms, result.x)
-    if not isinstance(seen.point, np.ndarray):
-        return _rounding_of_values(result, origin) * result.iterations + seen.off
-    gap = geometry.gap(f, atoms, seen.point)
-    if isfinite(gap.upper):
-        return gap.upper + seen.off
+    if isinstance(seen.point, np.ndarray):
+        gap = geometry.gap(f, atoms, seen.point)
+        if isfinite(gap.upper):
+            return gap.upper + seen.off
     return _rounding_of_values(result, origin) * result.iterations + seen.off
 
 

@@ -23,7 +23,7 @@ from typing import Any
 import numpy as np
 
 from pursuit import geometry
-from pursuit.atoms.base import AtomSet
+from pursuit.atoms.base import AtomSet, FiniteAtoms
 from pursuit.atoms.cone import Cone
 from pursuit.base.errors import InputError
 from pursuit.base.validation import Array, non_negative
@@ -103,6 +103,12 @@ class Ground:
     def __post_init__(self) -> None:
         if isinstance(self.atoms, Cone):
             raise InputError("atoms: the theorems are about lin(A), and none covers a Cone")
+        if isinstance(self.atoms, FiniteAtoms) and self.atoms.lin.blurred:
+            raise MissingConstant(
+                "lin(A)",
+                f"the atoms span {self.atoms.rank} dimensions, and more by what rounding alone "
+                "could be: what f is over those directions is not known",
+            )
 
     def __getitem__(self, name: str) -> Constant:
         if self.given is not None and name in self.given:

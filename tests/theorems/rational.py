@@ -138,3 +138,17 @@ class Model:
 def truth(f, Z):
     """f over lin(Z) as a function with its `lowest` value, and what that may be off by: `blur`."""
     return (Model if isinstance(f, (Logistic, Huber)) else Parabola)(f, Z)
+
+
+def solved(matrix, right):
+    """x with matrix·x = right, for a matrix that is not singular."""
+    rows = [[*row, entry] for row, entry in zip(matrix, right, strict=True)]
+    for k in range(len(rows)):
+        pivot = next(j for j in range(k, len(rows)) if rows[j][k])
+        rows[k], rows[pivot] = rows[pivot], rows[k]
+        rows[k] = [entry / rows[k][k] for entry in rows[k]]
+        for j in range(len(rows)):
+            if j != k and rows[j][k]:
+                share = rows[j][k]
+                rows[j] = [s - share * t for s, t in zip(rows[j], rows[k], strict=True)]
+    return [row[-1] for row in rows]

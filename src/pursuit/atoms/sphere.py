@@ -24,7 +24,7 @@ class Sphere(AtomSet):
         return f"Sphere{self.shape}"
 
     def lmo(self, d: Array) -> Atom:
-        norm = self.dual_norm(d)
+        norm = length(d)
         if norm == 0:
             first = np.zeros(self.shape)
             first.flat[0] = 1

@@ -60,7 +60,7 @@ def _exchange(p: Array, w: Array, r: int) -> tuple[int, bool]:
 
 def multiplicative(rows: Array, steps: int) -> Array:
     """`steps` times p_j ← p_j w_j / r, from equal weights."""
-    n, r = rows.shape
+    n = len(rows)
     p = np.full(n, 1 / n)
     for _ in range(steps):
         p = whiten(rows, p).shares
