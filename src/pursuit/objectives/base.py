@@ -40,11 +40,13 @@ class Objective(ABC):
         """A bound on ‖computed − true ∇f(x)‖, for x in float64.
 
         It is the number of operations behind an entry, in units of rounding, times the terms
-        that the gradient is a sum of. Where those are not known: ∇f(x), ∇f(0) and L‖x‖.
+        that the gradient is a sum of. Where those are not known they are taken to be of the size
+        of ∇f(x) and of L‖x‖, and so of ∇f(0).
         """
-        here, origin = self.gradient(x), self.gradient(np.zeros_like(x))
-        terms = length(here) + length(origin) + (self.L or 0) * length(x)
-        return float((x.size + 4) * np.finfo(here.dtype).eps * terms)
+        here = self.gradient(x)
+        terms = 2 * (length(here) + (self.L or 0) * length(x))
+        precision = np.result_type(here.dtype, np.float32)
+        return float((x.size + 4) * np.finfo(precision).eps * terms)
 
     def image(self, x: Array) -> Array:
         """A linear map of x that makes `value_at` and `gradient_at` cheap."""
