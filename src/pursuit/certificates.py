@@ -9,7 +9,10 @@ Three inequalities, the tightest that applies:
   what stands under E is a supermartingale, so by Markov's inequality (Ville's, at any stopping
   time) f(x_t) − f* is at most ½‖x* − x_s‖_P²/(ηβ_t) with confidence 1 − η.
 
-Nothing is claimed from an estimate. All numbers are up to rounding in the precision of the run.
+Nothing is claimed from an estimate, nor where rounding decides what lin(A) is. The bound is about
+the stored x, atoms and f in exact arithmetic: x is looked at in float64 with all that rounding may
+hide (`pursuit.geometry.slope`), every constant is on the side on which the inequality stays true,
+and what rounding may have done to the run itself is measured.
 """
 
 from __future__ import annotations
@@ -17,7 +20,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import singledispatch
-from math import inf, isnan
+from math import inf, isfinite, isnan
+
+import numpy as np
 
 from pursuit import geometry
 from pursuit.acceleration.adaptive import Adaptive
@@ -34,6 +39,9 @@ from pursuit.rules.directions import Approximate, Random, Steepest
 from pursuit.rules.momentum import FixedNu, Momentum
 from pursuit.rules.steps import AffineInvariant, ExactLineSearch, Smooth
 from pursuit.solving.results import Origin, Result
+
+ULPS = 64
+"""Units in the last place that a value of f may owe to rounding."""
 
 
 @dataclass(frozen=True)
@@ -96,18 +104,29 @@ def certify(
         raise InputError(f"confidence: expected a number below 1, got {confidence!r}")
     if result.origin is None:
         return Certificate(inf, missing="the problem that the result belongs to")
-    if isinstance(result.origin.problem.atoms, Cone):
-        return Certificate(inf, missing="a theorem, for those of the paper are about lin(A)")
-    if isnan(result.slope):
-        return Certificate(inf, missing="the slope, which this method never looks at")
+    unknown = _unknown(result, result.origin)
+    if unknown:
+        return Certificate(inf, missing=unknown)
     reasons: list[str] = []
-    sure = list(_by_slope(result, result.origin, given, reasons))
-    if sure:
-        return min(sure, key=lambda certificate: certificate.bound)
     try:
-        return _by_potential(result, result.origin, given, eta)
+        with np.errstate(over="ignore", invalid="ignore"):
+            sure = list(_by_slope(result, result.origin, given, reasons))
+            if sure:
+                return min(sure, key=lambda certificate: certificate.bound)
+            return _by_potential(result, result.origin, given, eta)
     except InputError as error:
         return Certificate(inf, missing="; ".join([*reasons, str(error)]))
+
+
+def _unknown(result: Result, origin: Origin) -> str:
+    """What no constant can make up for."""
+    if isinstance(origin.problem.atoms, Cone):
+        return "a theorem, for those of the paper are about lin(A)"
+    if isnan(result.slope):
+        return "the slope, which this method never looks at"
+    if not isfinite(result.slope) or not isfinite(result.value):
+        return "a point at which f and its slope are numbers"
+    return ""
 
 
 def _by_slope(
@@ -116,21 +135,35 @@ def _by_slope(
     """The slope certificates for which the constants are there."""
     problem = origin.problem
     ground = Ground(problem.f, problem.atoms, origin.start, given=given)
-    slope = problem.atoms.dual_norm(problem.f.gradient(result.x))
+    seen = geometry.slope_at(problem.f, problem.atoms, result.x)
     letters = "‖∇f(x)‖_{A*}"
     try:
         mu_A = ground["μ_A"]
-        if mu_A > 0:
-            bound = slope**2 / (2 * mu_A)
+        bound = outward(seen.gap(mu_A.lower))
+        if isfinite(bound):
             text = f"f(x) − f* ≤ {letters}² / (2 μ_A)"
-            yield Certificate(bound, text, {letters: slope, "μ_A": mu_A})
+            yield Certificate(bound, text, {letters: seen.value, "μ_A": mu_A})
         else:
-            reasons.append("μ_A: f is not known to be strongly convex on lin(A)")
+            reasons.append(f"μ_A: {mu_A:.4g} is too small beside what rounding leaves open")
     except InputError as error:
         reasons.append(str(error))
     if given is not None and "R_A" in given and result.value <= problem.f.value(origin.start):
+        R_A = ground["R_A"]
         text = f"f(x) − f* ≤ R_A {letters} in the level set of x0"
-        yield Certificate(ground["R_A"] * slope, text, {"R_A": ground["R_A"], letters: slope})
+        bound = outward(R_A * seen.value + seen.off + _rounding_of_values(result, origin))
+        if isfinite(bound):
+            yield Certificate(bound, text, {"R_A": R_A, letters: seen.value})
+
+
+def outward(bound: float) -> float:
+    """A bound that stays one when it is rounded, made of constants that are exact up to AGREE."""
+    return float(np.nextafter(bound * (1 + 4 * geometry.AGREE), inf))
+
+
+def _rounding_of_values(result: Result, origin: Origin) -> float:
+    """What f(x) ≤ f(x0), as computed, may hide."""
+    values = abs(result.value) + abs(origin.problem.f.value(origin.start))
+    return ULPS * float(np.finfo(result.x.dtype).eps) * values
 
 
 def _by_potential(
@@ -147,11 +180,30 @@ def _by_potential(
     if beta == 0:
         raise MissingConstant("β_t", "this phase of the run has not made a step")
     constants = {letters: distance, "β_t": beta, **promise.constants}
+    left = _left_by_rounding(result, origin)
+    bound = distance * (distance / (2 * beta))
     if promise.surely:
         text = f"f(x) − f* ≤ ½{letters}² / β_t"
-        return Certificate(distance**2 / (2 * beta), text, constants)
+        return Certificate(outward(max(bound, left)), text, constants)
     text = f"E[β_t (f(x_t) − f*)] ≤ ½{letters}² and Markov's inequality"
-    return Certificate(distance**2 / (2 * beta * eta), text, constants, 1 - eta)
+    return Certificate(outward(max(bound / eta, left)), text, constants, 1 - eta)
+
+
+def _left_by_rounding(result: Result, origin: Origin) -> float:
+    """A bound below which no theorem about exact arithmetic goes.
+
+    The potential falls with every step, and the steps of a run are rounded: in the end f(x) − f*
+    stays where it is while the theorem goes on. For a quadratic of which the distance to x* is
+    known f(x) − f* itself is, as far as float64 tells; otherwise a step is taken to have raised f
+    by what rounding may have done to its value.
+    """
+    f, atoms = origin.problem.f, origin.problem.atoms
+    seen = geometry.slope_at(f, atoms, result.x)
+    if isinstance(seen.point, np.ndarray):
+        gap = geometry.gap(f, atoms, seen.point)
+        if isfinite(gap.upper):
+            return gap.upper + seen.off
+    return _rounding_of_values(result, origin) * result.iterations + seen.off
 
 
 # Which momentum rules guarantee E[β_t ε_t] ≤ ½‖x* − x_s‖_P² ---------------------------------

@@ -23,13 +23,15 @@ from typing import Any
 import numpy as np
 
 from pursuit import geometry
-from pursuit.atoms.base import AtomSet
+from pursuit.atoms.base import AtomSet, FiniteAtoms
 from pursuit.atoms.cone import Cone
 from pursuit.base.errors import InputError
 from pursuit.base.validation import Array, non_negative
-from pursuit.geometry import Constant, Kind
+from pursuit.geometry import AGREE, Constant, Kind
 from pursuit.objectives.base import Objective
 
+NEARLY = 1e-3
+"""How much of f(x0) − f* rounding may leave open in a floor that bounds are drawn above."""
 SURELY = "surely"
 EXPECTED = "in expectation"
 
@@ -101,13 +103,19 @@ class Ground:
     def __post_init__(self) -> None:
         if isinstance(self.atoms, Cone):
             raise InputError("atoms: the theorems are about lin(A), and none covers a Cone")
+        if isinstance(self.atoms, FiniteAtoms) and self.atoms.lin.blurred:
+            raise MissingConstant(
+                "lin(A)",
+                f"the atoms span {self.atoms.rank} dimensions, and more by what rounding alone "
+                "could be: what f is over those directions is not known",
+            )
 
     def __getitem__(self, name: str) -> Constant:
         if self.given is not None and name in self.given:
             return Constant(non_negative(name, float(self.given[name])), Kind.EXACT, "given")
         constant = _COMPUTED[name](self)
         if constant.kind is Kind.ESTIMATE:
-            raise MissingConstant(name, "it is known as an estimate only")
+            raise MissingConstant(name, _DROWNED)
         if not isfinite(constant):
             raise MissingConstant(name, _WHY.get(name, "it is not finite for this problem"))
         return constant
@@ -116,7 +124,15 @@ class Ground:
 def _known_L(ground: Ground) -> Constant:
     if ground.f.L is None:
         raise MissingConstant("L", f"{type(ground.f).__name__} does not know it")
-    return Constant(ground.f.L, Kind.UPPER, "Theorems 8, 9, Lemma 2")
+    # It was found by iteration, and is exact up to that.
+    return Constant(ground.f.L * (1 + AGREE), Kind.UPPER, "Theorems 8, 9, Lemma 2")
+
+
+def _convex(ground: Ground) -> Constant:
+    mu_A = geometry.safe_strong_convexity(ground.f, ground.atoms)
+    if not mu_A > 0:
+        raise MissingConstant("μ_A", _FLAT)
+    return mu_A
 
 
 def _unrecorded(ground: Ground) -> Constant:
@@ -127,7 +143,7 @@ _COMPUTED: dict[str, Callable[[Ground], Constant]] = {
     "L": _known_L,
     "μ": lambda g: geometry.euclidean_convexity(g.f, g.atoms),
     "L_A": lambda g: geometry.smoothness(g.f, g.atoms),
-    "μ_A": lambda g: geometry.safe_strong_convexity(g.f, g.atoms),
+    "μ_A": _convex,
     "R_A": lambda g: geometry.level_radius(g.f, g.atoms, g.x0),
     "ε_0": lambda g: geometry.gap(g.f, g.atoms, g.x0),
     "δ̂²": lambda g: geometry.sampling_quality(g.atoms, g.sampling),
@@ -139,12 +155,13 @@ _COMPUTED: dict[str, Callable[[Ground], Constant]] = {
     "‖x* − x_s‖_P": _unrecorded,
     "r": lambda g: Constant(g.atoms.rank, Kind.EXACT, "the dimension of lin(A)"),
 }
-_FLAT = "f is not known to be strongly convex on lin(A) (μ_A = 0)"
+_FLAT = "f is not known to be strongly convex on lin(A)"
 _WHY = {
     "R_A": f"the level set of x0 has no known radius in the atomic norm: {_FLAT}",
     "ε_0": f"f(x0) − f* has no known bound: {_FLAT}, or f has no minimum",
     "‖x* − x0‖_P": f"the distance to an optimum has no known bound: {_FLAT}, or f has no minimum",
 }
+_DROWNED = "the curvature of a direction cannot be told from rounding, and it is an estimate only"
 
 
 # The theorems -----------------------------------------------------------------------------
@@ -266,7 +283,7 @@ def older_rate(
     ground = Ground(f, atoms, x0, None, delta, given)
     mDW, mu, L, radius = ground["mDW"], ground["μ"], ground["L"], ground["radius"]
     gap = ground["ε_0"]
-    quotient = delta**2 * mDW**2 * mu / (L * radius**2)
+    quotient = delta**2 * (mDW / radius) ** 2 * mu / L
     return Rate(
         "The older linear rate",
         "f(x_t) − f* ≤ (1 − δ² mDW² μ/(L radius²))^t ε_0",
@@ -322,7 +339,7 @@ def parameter_free(
         "Parameter-free acceleration",
         ("" if exploration is None else "E ") + "f(x_t) − f* ≤ 2 κ ‖x* − x0‖_P² / (t (t + 1))",
         {"κ": cap, "L_A": L_A, "r": r, "‖x* − x0‖_P": distance},
-        lambda t: 2 * cap * distance**2 / (t * (t + 1)),
+        lambda t: 2 * cap * distance * distance / (t * (t + 1)),
         SURELY if exploration is None else EXPECTED,
         first=1,
     )
@@ -331,7 +348,9 @@ def parameter_free(
 def optimal_value(f: Objective, atoms: AtomSet, x0: object | None = None) -> float:
     """f* over lin(A) of a quadratic: the floor above which bounds are drawn."""
     gap = geometry.gap(f, atoms, x0)
-    if gap.kind is Kind.UPPER or not isfinite(gap):
+    if gap.kind is Kind.ESTIMATE:
+        raise MissingConstant("f*", _DROWNED)
+    if not isfinite(gap) or gap.lower < (1 - NEARLY) * gap.upper:
         raise MissingConstant("f*", "it is known for quadratics with a minimum only")
     return f.value(geometry.start_point(f, atoms, x0)) - gap
 
@@ -341,11 +360,12 @@ def _level(ground: Ground, algorithm: int) -> tuple[float, dict[str, float], str
     R_A = ground["R_A"]
     if algorithm == 2:
         L_A = ground["L_A"]
-        return 2 * L_A * R_A**2, {"L_A": L_A, "R_A": R_A}, "L_A"
+        return 2 * L_A * R_A * R_A, {"L_A": L_A, "R_A": R_A}, "L_A"
     if algorithm != 1:
         raise InputError(f"algorithm: expected 1 or 2, got {algorithm!r}")
     L, radius = ground["L"], ground["radius"]
-    return 2 * L * radius**2 * R_A**2, {"L": L, "radius": radius, "R_A": R_A}, "L radius²"
+    product = 2 * L * (radius * R_A) * (radius * R_A)
+    return product, {"L": L, "radius": radius, "R_A": R_A}, "L radius²"
 
 
 def _accelerated(name: str, letter: str, ground: Ground) -> Rate:
@@ -354,7 +374,7 @@ def _accelerated(name: str, letter: str, ground: Ground) -> Rate:
         name,
         f"E f(x_t) − f* ≤ 2 L {letter} ‖x* − x0‖_P² / (t (t + 1))",
         {"L": L, letter: nu, "‖x* − x0‖_P": distance},
-        lambda t: 2 * L * nu * distance**2 / (t * (t + 1)),
+        lambda t: 2 * L * nu * distance * distance / (t * (t + 1)),
         EXPECTED,
         first=1,
     )

@@ -245,6 +245,14 @@ def test_a_slowly_converging_spectrum_is_left_to_arpack():
     assert pair.sigma == pytest.approx(1, rel=1e-9)
 
 
+def test_a_matrix_of_two_rows_has_a_pair_though_arpack_finds_none():
+    A = csr_array(np.array([[0.0, 2.0, 0.0], [0.0, 0.0, 1e-20]]))
+    for matrix in (A, A.T):
+        assert leading_pair(matrix).sigma == pytest.approx(2)
+    known = csr_array(np.array([[3.0, 0.0], [0.0, 3.0]]))
+    assert solve(MatrixEntries(known), RankOne(2, 2), max_iter=50).value < 1e-9
+
+
 def test_a_zero_matrix_has_a_pair_too():
     pair = leading_pair(Operator(np.zeros((80, 90))))
     assert pair.sigma == 0

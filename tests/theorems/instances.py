@@ -128,7 +128,9 @@ def _atoms(rng, kind, n, d):
     if kind == "coherent":
         Z = rng.standard_normal(d) + 0.2 * Z
     if kind == "rank-deficient" and d > 1:
-        Z = rng.standard_normal((n, d - 1)) @ rng.standard_normal((d - 1, d))
+        # Factors of few bits, so that the product is exact and the rank that of the numbers.
+        left, right = rng.standard_normal((n, d - 1)), rng.standard_normal((d - 1, d))
+        Z = np.round(left * 2**12) @ np.round(right * 2**12) / 2**24
     if kind == "duplicates" and n > 2:
         Z[-1], Z[-2] = Z[0], -2 * Z[1]
     return Z

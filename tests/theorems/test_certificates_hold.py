@@ -4,10 +4,23 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from theorems.hard_certificates import hard_problem
 from theorems.instances import MANY, instances, sharp_descent
+from theorems.rational import truth
 
-from pursuit import Coordinates, LeastSquares, geometry, methods, rates, solve
+from pursuit import (
+    Coordinates,
+    Dictionary,
+    LeastSquares,
+    Quadratic,
+    SquaredDistance,
+    geometry,
+    methods,
+    rates,
+    solve,
+)
 from pursuit.certificates import certify
+from pursuit.geometry import Kind
 
 METHODS = [name for name in methods.NAMED if not methods.NAMED[name]().gradient_free]
 
@@ -27,9 +40,10 @@ def test_the_gap_is_below_its_certificate(case, name, steps, unit_atoms):
 def test_a_given_level_radius_bounds_the_gap(case):
     R_A = geometry.level_radius(case.f, case.atoms, case.x0)
     run = solve(case.f, case.atoms, x0=case.x0, max_iter=3, tol=0, unit_atoms=False)
-    slope = case.atoms.dual_norm(case.f.gradient(run.x))
+    slope = geometry.slope_at(case.f, case.atoms, run.x).value
+    rounding = 1e-13 * (abs(run.value) + abs(case.f.value(case.x0)))
     both = certify(run, given={"R_A": R_A})
-    assert both.bound <= R_A * slope * (1 + 1e-12)
+    assert both.bound <= R_A * slope * (1 + 1e-8) + rounding
     assert case.gap(run.x) <= both.bound * (1 + 1e-8) + 1e-12 * case.gap(case.x0)
 
 
@@ -60,3 +74,102 @@ def test_confidence_is_kept_over_many_seeds_where_H_is_singular(name):
         weighted.append(certificate.constants["β_t"] * (run.value - floor))
     assert broken <= 100
     assert np.mean(weighted) <= geometry.distance(f, atoms) ** 2 / 2
+
+
+# Any scale, any condition, either precision -----------------------------------------------------
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_no_certificate_is_below_the_true_gap_of_300_hard_problems(name):
+    """The gap is that of the stored numbers in exact arithmetic."""
+    certified = likely = broken = 0
+    for seed in range(300):
+        case = hard_problem(seed)
+        run = solve(case.f, case.atoms, name, case.x0, tol=0, **case.options)
+        certificate = run.certificate
+        assert certificate.bound >= 0
+        if certificate.missing:
+            assert certificate.bound == np.inf
+            continue
+        certified += 1
+        false = case.exceeds(run.x, certificate.bound)
+        if certificate.confidence == 1:
+            assert not false, (seed, case.kind, certificate)
+        else:
+            likely, broken = likely + 1, broken + false
+    assert certified > 200
+    assert broken <= 0.05 * likely
+
+
+def test_a_gradient_free_run_is_not_certified():
+    certificate = solve(SquaredDistance(np.ones(2)), Coordinates(2), "gradient-free").certificate
+    assert certificate.bound == np.inf
+    assert "the slope" in certificate.missing
+
+
+def test_single_precision_takes_no_direction_from_a_certificate():
+    rng = np.random.default_rng(0)
+    Z = (rng.standard_normal(20) + 1e-4 * rng.standard_normal((1000, 20))).astype("f4")
+    b = rng.standard_normal(20).astype("f4")
+    atoms = Dictionary(Z)
+    assert atoms.rank == atoms.unit().atoms.rank == 20
+    assert geometry.nu_random(atoms.unit().atoms) >= 20
+    run = solve(SquaredDistance(b), atoms, "accelerated-random", max_iter=4000, tol=0)
+    # The atoms span everything, so that f* = 0.
+    assert run.value > 5
+    assert run.value <= run.certificate.bound
+
+
+DEEP = LeastSquares(np.diag([1, 3e-9]), [1.0, 1.0])
+"""f* = 0, and a direction that H = AᵀA shows no more, while A does."""
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["accelerated-affine-invariant", "accelerated-random", "accelerated-matching-pursuit"],
+)
+def test_no_potential_is_measured_without_a_direction(name):
+    run = solve(DEEP, Coordinates(2), name, max_iter=2000, tol=0)
+    assert run.value > 0.4
+    assert run.value <= run.certificate.bound <= 0.6
+    drowned = Quadratic(np.diag([1, 9e-18]), [1.0, 3e-9])
+    run = solve(drowned, Coordinates(2), name, max_iter=2000, tol=0)
+    assert run.certificate.bound == np.inf
+    assert "cannot be told from rounding" in run.certificate.missing
+
+
+@pytest.mark.parametrize("theorem", [rates.theorem_8, rates.theorem_9, rates.parameter_free])
+def test_no_rate_is_measured_without_a_direction(theorem):
+    drowned = Quadratic(np.diag([1, 9e-18]), [1.0, 3e-9])
+    for f in (DEEP, drowned):
+        assert geometry.distance(f, Coordinates(2)).kind is Kind.ESTIMATE
+        with pytest.raises(rates.MissingConstant, match="cannot be told from rounding"):
+            theorem(f, Coordinates(2))
+
+
+@pytest.mark.parametrize("depth", np.linspace(4, 15.5, 24))
+def test_near_singularity_a_slope_certificate_takes_off_what_rounding_adds(depth):
+    """Started where the certificate is attained, it falls short as soon as μ_A is too large."""
+    rng = np.random.default_rng(int(10 * depth))
+    axes = np.linalg.qr(rng.standard_normal((3, 3)))[0]
+    H = (axes * [1.0, 0.3, 10.0**-depth]) @ axes.T
+    f = Quadratic((H + H.T) / 2, np.zeros(3))
+    atoms = Coordinates(3)
+    true = truth(f, np.eye(3))
+    corner = np.sign(axes[:, 2])  # H⁻¹ is largest there, up to the other eigenvalues
+    run = solve(f, atoms, x0=axes[:, 2] * (corner @ axes[:, 2]), max_iter=0)
+    if not run.certificate.missing:
+        assert true(run.x) - true.lowest <= run.certificate.bound
+
+
+@pytest.mark.parametrize("name", ["accelerated-affine-invariant", "accelerated-random"])
+def test_no_potential_promises_less_than_rounding_has_left(name):
+    """β_t grows as long as a run does, and f stops falling where its precision ends."""
+    rng = np.random.default_rng(3)
+    A = rng.standard_normal((4, 8)).astype("f4")
+    f, atoms = LeastSquares(A, rng.standard_normal(4).astype("f4")), Coordinates(8)
+    run = solve(f, atoms, name, max_iter=3000, tol=0, every=3000)
+    run.state.numbers["memory"]["beta"] *= 1e30  # as after some 1e18 steps more
+    promise, true = run.certificate.constants, truth(f, np.eye(8))
+    potential = promise["‖x* − x0‖_P"] ** 2 / (2 * promise["β_t"])
+    assert 20 * potential < true(run.x) - true.lowest <= run.certificate.bound

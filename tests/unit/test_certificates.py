@@ -133,7 +133,7 @@ def test_the_printed_nu_is_not_certified():
 def test_a_smaller_nu_is_certified_where_it_is_proved():
     Z = rng.standard_normal((6, 2))
     atoms = Dictionary(Z / np.linalg.norm(Z, axis=1)[:, None])
-    f = Quadratic(np.diag([1.0, 0.0]), np.array([1.0, 0.0]))
+    f = LeastSquares([[1.0, 0.0]], [1.0])
     tight = geometry.nu(atoms)
     assert tight < geometry.safe_nu(atoms)
     method = methods.accelerated_matching_pursuit(nu=tight)
@@ -182,7 +182,7 @@ def test_a_rate_carries_its_name_inequality_and_constants():
     [
         (rates.theorem_3, "R_A"),
         (rates.theorem_4, "R_A"),
-        (rates.theorem_5, "ε_0"),
+        (rates.theorem_5, "μ_A"),
         (rates.theorem_8, None),
         (rates.theorem_9, None),
         (rates.parameter_free, None),
@@ -214,3 +214,36 @@ def test_bounds_are_drawn_over_the_curve_and_above_it():
     assert lines["Theorem 3"][0, 0] == 1
     assert lines["Theorem 5"][:, 1] == pytest.approx(bounds[1](np.arange(31)))
     assert ax.get_legend() is not None
+
+
+# Rounding ---------------------------------------------------------------------------------------
+
+
+def test_atoms_that_depend_on_each_other_up_to_rounding_are_not_certified():
+    """Their stored numbers span more, by what no run can use and no bound may ignore."""
+    Z = rng.standard_normal((9, 2)) @ rng.standard_normal((2, 4))
+    f, atoms = SquaredDistance(rng.standard_normal(4)), Dictionary(Z)
+    certificate = solve(f, atoms, max_iter=20).certificate
+    assert certificate.bound == np.inf
+    assert "lin(A): the atoms span 2 dimensions, and more by what rounding" in certificate.missing
+    with pytest.raises(rates.MissingConstant, match=r"lin\(A\)"):
+        rates.theorem_3(f, atoms)
+
+
+def test_a_point_outside_the_span_pays_for_its_way_back():
+    """Single precision leaves lin(A) by 1e-8, and f may fall on the way by more than certified."""
+    atoms = Dictionary(np.array([[1, 2, 3], [3, 2, 1]], np.float32))
+    f = SquaredDistance(np.array([1e3, -2e3, 1e3], np.float32))
+    run = solve(f, atoms, "orthogonal", max_iter=10)
+    seen = geometry.slope_at(f, atoms.unit().atoms, run.x)
+    assert np.allclose(np.cross(*atoms.matrix.astype(float)) @ seen.point, 0, atol=1e-11)
+    assert f.value(run.x.astype(float)) <= f.value(seen.point) + seen.off
+    assert run.certificate.bound >= seen.off
+
+
+def test_a_run_that_diverged_to_infinity_is_not_certified():
+    f = Quadratic(np.diag([1.0, 1e-3]), np.ones(2))
+    method = methods.matching_pursuit(step=Smooth(1e-200))
+    certificate = solve(f, Coordinates(2), method, max_iter=20).certificate
+    assert certificate.bound == np.inf
+    assert certificate.missing

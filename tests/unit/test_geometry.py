@@ -2,6 +2,7 @@
 
 import pickle
 import tracemalloc
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -10,6 +11,7 @@ from pursuit import (
     Coordinates,
     Dictionary,
     Groups,
+    Huber,
     InputError,
     LeastSquares,
     Logistic,
@@ -23,6 +25,7 @@ from pursuit import (
     geometry,
 )
 from pursuit.geometry import Constant, Kind
+from pursuit.geometry.constant import at_least, at_most
 
 rng = np.random.default_rng(0)
 SETS = {
@@ -186,7 +189,7 @@ def test_intervals_of_a_large_dictionary_are_narrow():
 
 
 def test_the_numerical_rank_is_reported_and_used():
-    Z = rng.standard_normal((12, 3)) @ rng.standard_normal((3, 7))
+    Z = rng.integers(-9, 10, (12, 3)) @ rng.integers(-9, 10, (3, 7))
     for dtype in (np.float64, np.float32):
         atoms = Dictionary(Z.astype(dtype))
         moments = geometry.second_moment(atoms)
@@ -250,7 +253,8 @@ def test_a_singular_hessian_has_no_level_radius_but_a_distance():
     assert geometry.level_radius(f, atoms) == np.inf
     nearest = np.linalg.pinv(X) @ y
     assert geometry.distance(f, atoms) == pytest.approx(np.sqrt(6) * np.linalg.norm(nearest))
-    assert geometry.gap(f, atoms).kind is Kind.ESTIMATE
+    assert geometry.gap(f, atoms) == pytest.approx(y @ y / 2)
+    assert geometry.gap(f, atoms).kind is Kind.EXACT
 
 
 def test_a_quadratic_without_minimum_has_an_infinite_gap():
@@ -288,3 +292,124 @@ def test_a_sampling_object_and_its_probabilities_are_the_same():
     Z, p = rng.standard_normal((4, 3)), np.array([0.1, 0.2, 0.3, 0.4])
     atoms = Dictionary(Z)
     assert geometry.nu_random(atoms, p) == geometry.nu_random(atoms, Sampling(atoms, p))
+
+
+# Precision, scale, and what is proved -----------------------------------------------------------
+
+
+def test_single_precision_has_no_say_in_the_rank():
+    Z = np.ones((5, 3), np.float32) + np.float32(1e-6) * rng.standard_normal((5, 3), np.float32)
+    for atoms in (Dictionary(Z), Dictionary(Z.astype(np.float64))):
+        assert atoms.rank == atoms.unit().atoms.rank == 3
+        assert geometry.second_moment(atoms.unit().atoms).rank == 3
+        assert geometry.leverage(atoms).mean() == pytest.approx(3)
+
+
+def test_dividing_by_norms_adds_no_dimension():
+    """The unit atoms of 1, 2, … 9 times one vector are one direction, up to their rounding."""
+    Z = np.outer(np.arange(1.0, 10.0), [1024, 341, 147])
+    for atoms in (Dictionary(Z), Dictionary(Z.astype(np.float32))):
+        assert atoms.rank == atoms.unit().atoms.rank == 1
+        assert not atoms.lin.blurred
+
+
+def test_neither_the_norm_of_an_atom_nor_the_unit_of_a_coordinate_has_a_say_in_the_rank():
+    Z = rng.standard_normal((6, 4))
+    for scaled in (Z * 10.0 ** np.arange(-120, 120, 40)[:, None], Z * [1, 1e-9, 1e-20, 1e12]):
+        assert Dictionary(scaled).rank == 4
+    assert Dictionary([[1.0, 0.0], [1.0, 1e-17]]).rank == 2
+    assert Dictionary([[1.0, 0.0, 2.0], [1.0, 0.0, 2.0]]).rank == 1
+
+
+def test_dependence_up_to_rounding_is_told_from_dependence():
+    factors = rng.standard_normal((9, 2)), rng.standard_normal((2, 4))
+    rounded = Dictionary(factors[0] @ factors[1])
+    exact = Dictionary(np.round(64 * factors[0]) @ np.round(64 * factors[1]))
+    assert (rounded.rank, rounded.lin.blurred) == (2, True)
+    assert (exact.rank, exact.lin.blurred) == (2, False)
+    for whole in (Dictionary(factors[1]), Dictionary(factors[0]), Coordinates(3)):
+        assert not whole.lin.blurred
+
+
+def test_a_bound_with_no_other_end_is_not_exact():
+    assert at_least(2.0, np.inf, "").kind is Kind.LOWER
+    assert at_most(2.0, np.inf, "").kind is Kind.UPPER
+    assert at_least(0.0, np.inf, "").kind is Kind.LOWER
+    assert at_least(2.0, 2.0, "").kind is at_most(np.inf, np.inf, "").kind is Kind.EXACT
+    many = Dictionary(rng.standard_normal((60, 20)))
+    assert geometry.safe_strong_convexity(SquaredDistance(np.ones(20)), many).kind is Kind.LOWER
+
+
+@pytest.mark.parametrize("depth", [3, 6, 9, 12, 14, 15.5, 17])
+@pytest.mark.parametrize("seed", range(5))
+def test_eigenvalues_are_bounds_on_their_side_near_singularity(depth, seed):
+    axes = np.linalg.qr(np.random.default_rng(seed).standard_normal((2, 2)))[0]
+    H = (axes * [1.0, 10.0**-depth]) @ axes.T
+    f = Quadratic((H + H.T) / 2, np.ones(2))
+
+    def below(t):
+        """Whether t ≤ λ_min of the stored numbers: det(H − tI) ≥ 0, in fractions."""
+        (a, b), (c, d) = ([Fraction(float(entry)) for entry in row] for row in f.H)
+        return (a - Fraction(t)) * (d - Fraction(t)) >= b * c
+
+    mu = geometry.euclidean_convexity(f, Coordinates(2))
+    assert below(f.mu) or f.mu == 0
+    assert below(mu.lower * (1 - 1e-9)) or mu.lower == 0
+    assert mu.upper == np.inf or not below(mu.upper * (1 + 1e-9))
+    if depth > 15.8:
+        assert (mu, mu.kind) == (0, Kind.LOWER)
+
+
+OUT_OF_RANGE = {
+    "ν": geometry.nu,
+    "ν′": geometry.nu_random,
+    "L_A": lambda atoms: geometry.smoothness(SquaredDistance(np.ones(4)), atoms),
+    "μ_A": lambda atoms: geometry.strong_convexity(SquaredDistance(np.ones(4)), atoms),
+    "λ_min": lambda atoms: geometry.sampled_convexity(SquaredDistance(np.ones(4)), atoms),
+    "atoms": lambda atoms: geometry.second_moment(atoms).matrix,
+}
+SQUARED = np.random.default_rng(1).standard_normal((7, 4))
+
+
+@pytest.mark.parametrize("size", [1e155, 1e-165, 1e300, 1e-300])
+@pytest.mark.parametrize("name", OUT_OF_RANGE)
+def test_a_constant_out_of_range_is_a_sentence(size, name):
+    with pytest.raises(InputError, match=f"^{name}: .* range of floating point"):
+        OUT_OF_RANGE[name](Dictionary(size * SQUARED))
+
+
+@pytest.mark.parametrize("size", [1e155, 1e-165, 1e300, 1e-300])
+def test_a_constant_in_range_is_right_whatever_its_square_is(size):
+    one, atoms = Dictionary(SQUARED), Dictionary(size * SQUARED)
+    f = SquaredDistance(np.ones(4))
+    same = [
+        geometry.sampling_quality,
+        lambda atoms: geometry.leverage(atoms)[2],
+        lambda atoms: geometry.second_moment(atoms).norm2(atoms.matrix[2]),
+        lambda atoms: geometry.gauge(atoms, atoms.matrix[2]),
+        lambda atoms: geometry.gap(f, atoms),
+    ]
+    for constant in same:
+        assert constant(atoms) == pytest.approx(constant(one))
+    for constant in (geometry.radius, geometry.diameter, geometry.directional_width):
+        assert constant(atoms) / size == pytest.approx(constant(one))
+        assert constant(atoms).kind is Kind.EXACT
+    assert geometry.distance(f, atoms) * size == pytest.approx(geometry.distance(f, one))
+    x = np.full(4, 1e-165)
+    for round_set in (Sphere(4), Groups([[0, 1], [2, 3]])):
+        assert geometry.gauge(round_set, x) > 0
+        assert geometry.dual_norm(round_set, 1e160 * x / 1e-165) < np.inf
+
+
+def test_objectives_out_of_range_are_sentences():
+    for f in (LeastSquares(1e200 * np.eye(2), np.ones(2)), Huber(1e-200 * np.eye(2), [1, 2], 1.0)):
+        with pytest.raises(InputError, match=r"out of the range of floating point"):
+            _ = f.L
+
+
+def test_norms_too_far_apart_for_moments_leave_bounds():
+    far = Dictionary(SQUARED * 10.0 ** np.linspace(-150, 150, 7)[:, None])
+    quality = geometry.sampling_quality(far)
+    assert (quality, quality.kind) == (pytest.approx(1 / 7), Kind.LOWER)
+    assert geometry.directional_width(far).kind is Kind.LOWER
+    assert geometry.distance(SquaredDistance(np.ones(4)), far).kind is Kind.ESTIMATE

@@ -90,3 +90,29 @@ def test_the_six_unit_atoms_of_urban(tmp_path):
     assert rows["ν′"]["value"] == pytest.approx(6, rel=1e-9)
     assert rows["ν"]["upper"] == pytest.approx(6, rel=1e-9)
     assert 0.005 < rows["mDW"]["lower"] <= rows["mDW"]["upper"] < 0.007
+
+
+@pytest.mark.parametrize("size", [1e155, 1e-165])
+def test_atoms_whose_squares_are_out_of_range_are_one_sentence(tmp_path, pursuit, Z, size):
+    np.save(tmp_path / "a.npy", size * Z)
+    code, _, error = pursuit("constants", tmp_path / "a.npy")
+    assert code != 0
+    assert "range of floating point" in error
+    assert "--unit" in error
+    assert len(error.strip().splitlines()) <= 3
+    code, output, _ = pursuit("constants", tmp_path / "a.npy", "--unit", "--json")
+    assert code == 0
+    np.save(tmp_path / "one.npy", Z)
+    _, expected = machine(tmp_path / "one.npy", "--unit")
+    for row in json.loads(output)["constants"]:
+        assert row["value"] == pytest.approx(expected[row["constant"]]["value"])
+
+
+def test_a_file_in_single_precision_keeps_its_rank_and_its_kinds(tmp_path):
+    rng = np.random.default_rng(2)
+    Z = (1 + 1e-5 * rng.standard_normal((30, 20))).astype(np.float32)
+    np.save(tmp_path / "a.npy", Z)
+    document, rows = machine(tmp_path / "a.npy", "--unit")
+    assert document["rank"] == 20
+    assert rows["ν′"]["value"] >= 20
+    assert rows["mDW"]["kind"] == "lower bound"

@@ -4,16 +4,20 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from pursuit.atoms.lin import Lin, lin
 from pursuit.base.errors import InputError
 from pursuit.base.products import times
 from pursuit.base.validation import Array
 
 Atom = Any
 """An atom is an opaque handle: a row number, an array, a pair (u, v)."""
+OFF = 1e-6
+"""A point this far from lin(A), relative to its norm, still counts as one of it."""
 
 
 class Unit(NamedTuple):
@@ -123,6 +127,21 @@ class FiniteAtoms(AtomSet):
     @abstractmethod
     def norms(self) -> Array:
         """‖z_j‖ for every atom."""
+
+    @cached_property
+    def lin(self) -> Lin:
+        """lin(A), decided in float64 on the stored atoms."""
+        return lin(self.matrix)
+
+    @property
+    def rank(self) -> int:
+        return self.lin.rank
+
+    def spans(self, x: Array) -> bool:
+        if self.rank == int(np.prod(self.shape)):
+            return True
+        rest = x - self.lin.project(x)
+        return bool(np.linalg.norm(rest) <= OFF * np.linalg.norm(x))
 
     @abstractmethod
     def correlate(self, d: Array) -> Array:

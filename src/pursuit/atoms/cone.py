@@ -9,6 +9,7 @@ import numpy as np
 
 from pursuit.atoms.base import Atom, FiniteAtoms, Unit
 from pursuit.atoms.dictionary import Dictionary
+from pursuit.atoms.lin import Lin
 from pursuit.base.errors import InputError
 from pursuit.base.validation import Array
 
@@ -83,6 +84,10 @@ class Cone(FiniteAtoms):
     @property
     def radius(self) -> float:
         return self.atoms.radius
+
+    @property
+    def lin(self) -> Lin:
+        return self.atoms.lin
 
     @property
     def rank(self) -> int:

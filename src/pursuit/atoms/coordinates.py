@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from pursuit.atoms.base import Atom, FiniteAtoms
+from pursuit.atoms.lin import Lin
 from pursuit.base.validation import Array, count
 
 
@@ -38,8 +39,8 @@ class Coordinates(FiniteAtoms):
         return 1.0
 
     @property
-    def rank(self) -> int:
-        return len(self)
+    def lin(self) -> Lin:
+        return Lin(len(self))
 
     def vector(self, z: Atom) -> Array:
         e = np.zeros(self.shape)

@@ -8,13 +8,12 @@ from hashlib import blake2b
 import numpy as np
 
 from pursuit.atoms.base import Atom, AtomSet, FiniteAtoms, Unit
+from pursuit.atoms.lin import Lin, lin
 from pursuit.base.errors import InputError
+from pursuit.base.lengths import row_norms
 from pursuit.base.products import times
 from pursuit.base.threads import single_threaded_blas
 from pursuit.base.validation import Array, real_array
-
-_COMFORT = (1e-250, 1e250)
-"""Sums of squares in this range have lost nothing to underflow or overflow."""
 
 
 class Dictionary(FiniteAtoms):
@@ -33,6 +32,8 @@ class Dictionary(FiniteAtoms):
     >>> Dictionary(np.eye(3)[:2] * 5)
     Dictionary of 2 atoms of shape (3,), rank 2, norms 5 … 5
     """
+
+    _along: FiniteAtoms | None = None
 
     def __init__(self, atoms: object) -> None:
         array = real_array("atoms", atoms, minimum=2)
@@ -84,22 +85,8 @@ class Dictionary(FiniteAtoms):
 
     @cached_property
     @single_threaded_blas
-    def basis(self) -> Array:
-        """An orthonormal basis of lin(A) as rows, shape (r, d)."""
-        directions = self._matrix / self._norms[:, None]
-        _, s, vt = np.linalg.svd(directions, full_matrices=False)
-        tolerance = max(self._matrix.shape) * np.finfo(self.dtype).eps * s[0]
-        basis: Array = vt[s > tolerance]
-        return basis
-
-    @property
-    def rank(self) -> int:
-        return len(self.basis)
-
-    def spans(self, x: Array) -> bool:
-        flat = x.reshape(-1)
-        rest = flat - (self.basis @ flat) @ self.basis
-        return bool(np.linalg.norm(rest) <= 1e-6 * np.linalg.norm(flat))
+    def lin(self) -> Lin:
+        return lin(self._matrix) if self._along is None else self._along.lin
 
     def unit(self) -> Unit:
         if np.abs(self._norms - 1).max() <= 4 * np.finfo(self.dtype).eps:
@@ -108,22 +95,14 @@ class Dictionary(FiniteAtoms):
         peak = np.abs(self._matrix).max(axis=1, keepdims=True)
         rows = self._matrix / peak
         rows /= row_norms(rows)[:, None]
-        return Unit(Dictionary(rows.reshape(-1, *self.shape)), self._norms)
+        return Unit(Dictionary(rows.reshape(-1, *self.shape)).along(self), self._norms)
+
+    def along(self, other: FiniteAtoms) -> Dictionary:
+        """This set, known to have the directions of another up to rounding, and so its span."""
+        self._along = other
+        return self
 
 
 def as_atoms(atoms: object) -> AtomSet:
     """A set as it is; an array with an atom in each row as a `Dictionary`."""
     return atoms if isinstance(atoms, AtomSet) else Dictionary(atoms)
-
-
-def row_norms(matrix: Array) -> Array:
-    """‖row‖ without overflow or underflow, in the matrix's precision."""
-    squares = np.einsum("ij,ij->i", matrix, matrix, dtype=np.float64)
-    if squares.min() > _COMFORT[0] and squares.max() < _COMFORT[1]:
-        lengths: Array = np.sqrt(squares).astype(matrix.dtype)
-        return lengths
-    peak = np.abs(matrix).max(axis=1)
-    safe = np.where(peak == 0, 1, peak)[:, None]
-    scaled = (matrix / safe).astype(np.float64, copy=False)
-    norms: Array = (peak * np.sqrt(np.einsum("ij,ij->i", scaled, scaled))).astype(matrix.dtype)
-    return norms

@@ -9,6 +9,7 @@ import numpy as np
 
 from pursuit.atoms.base import Atom, AtomSet
 from pursuit.base.errors import InputError
+from pursuit.base.lengths import scale
 from pursuit.base.validation import Array, count, plain_array
 
 
@@ -49,8 +50,9 @@ class Groups(AtomSet):
         return f"Groups({len(self.groups)} groups of {self.shape[0]} coordinates)"
 
     def _group_norms(self, d: Array) -> Array:
-        squares = d[self._covered].astype(np.float64) ** 2
-        norms: Array = np.sqrt(np.add.reduceat(squares, self._starts))
+        entries = d[self._covered].astype(np.float64)
+        size = scale(entries)
+        norms: Array = size * np.sqrt(np.add.reduceat((entries / size) ** 2, self._starts))
         return norms
 
     def lmo(self, d: Array) -> Atom:

@@ -10,6 +10,8 @@ from typing import Any
 import numpy as np
 
 from pursuit.atoms.base import Atom, AtomSet, FiniteAtoms
+from pursuit.atoms.lin import lin
+from pursuit.atoms.whitening import whiten
 from pursuit.base.errors import InputError
 from pursuit.base.threads import single_threaded_blas
 from pursuit.base.validation import Array, real_array
@@ -79,67 +81,83 @@ class Sampling:
 
 @dataclass(frozen=True)
 class Moments:
-    """P̃ = Σ p_j z_j z_jᵀ in factored form.
+    """P̃ = Σ p_j z_j z_jᵀ in factored form, and its pseudo-inverse P.
 
     Attributes
     ----------
-    basis
-        An orthonormal basis of lin(A), rows, shape (r, d); sparse where P̃ is diagonal.
-    spectrum
-        The r positive eigenvalues of P̃, in that basis.
+    frame, dual
+        F and G of shape (r, d) with P̃ = FᵀF and P = GᵀG: for x in lin(A), x = FᵀGx and
+        ‖x‖_P = ‖Gx‖. Sparse where P̃ is diagonal.
     leverage
-        w_j = ‖z_j‖_P² = z_jᵀ P z_j with P the pseudo-inverse of P̃; Σ p_j w_j = r. For an
-        infinite set, the values that it takes.
+        w_j = ‖z_j‖_P² = z_jᵀ P z_j; Σ p_j w_j = r. For an infinite set, the values it takes.
+    rounding
+        θ with (1 − θ)FᵀF ≤ P̃ ≤ (1 + θ)FᵀF; infinite where float64 cannot say.
     """
 
-    basis: Any
-    spectrum: Array
+    frame: Any
+    dual: Any
     leverage: Array
+    rounding: float = 0.0
 
     @staticmethod
     def of(atoms: FiniteAtoms, p: Array) -> Moments:
-        Z = atoms.matrix.astype(np.float64, copy=False)
-        _, s, vt = np.linalg.svd(np.sqrt(p)[:, None] * Z, full_matrices=False)
-        # Atoms of very different length can hide a direction from a cut on these singular
-        # values: the rank of the directions decides.
-        kept = int(np.count_nonzero(s[: atoms.rank]))
-        basis, s = vt[:kept], s[:kept]
-        whitened = (Z @ basis.T) / s
-        return Moments(basis, s**2, np.einsum("ij,ij->i", whitened, whitened))
+        # Coordinates of lin(A): its dimension was decided on the directions of the atoms, and
+        # differences between their lengths have no say in it.
+        coordinates = atoms.lin.inside(atoms.matrix)
+        size = float(np.abs(coordinates).max())
+        found = whiten(coordinates / size, p)
+        with np.errstate(divide="ignore"):
+            leverage = np.minimum(found.lengths, 1 / p)  # for p_j z_j z_jᵀ ≤ P̃
+        frame, dual = size * found.frame, found.transform.T / size
+        if atoms.lin.basis is not None:
+            frame, dual = frame @ atoms.lin.basis, dual @ atoms.lin.basis
+        return Moments(frame, dual, leverage, found.rounding)
 
     @staticmethod
     def diagonal(entries: Array, finite: bool) -> Moments:
         """P̃ diagonal, with atoms of norm one inside the axes of one entry each."""
-        from scipy.sparse import eye_array
+        from scipy.sparse import diags_array
 
         axes = np.flatnonzero(entries)
-        basis = eye_array(len(entries), format="csr")[axes]
+        frame, dual = (
+            diags_array(diagonal, format="csr")[axes]
+            for diagonal in (np.sqrt(entries), np.sqrt(1 / np.where(entries, entries, np.inf)))
+        )
         w = 1 / entries[axes]
-        return Moments(basis, entries[axes], w if finite else np.unique(w))
+        return Moments(frame, dual, w if finite else np.unique(w))
 
     @property
     def matrix(self) -> Array:
         """P̃, shape (d, d)."""
-        return self._with(self.spectrum)
+        return _square(self.frame)
 
     @property
     def inverse(self) -> Array:
         """P, the pseudo-inverse of P̃, shape (d, d)."""
-        return self._with(1 / self.spectrum)
-
-    def _with(self, spectrum: Array) -> Array:
-        basis = self.basis.toarray() if hasattr(self.basis, "toarray") else self.basis
-        product: Array = (basis.T * spectrum) @ basis
-        return product
+        return _square(self.dual)
 
     @property
     def rank(self) -> int:
-        return len(self.spectrum)
+        return int(self.frame.shape[0])
 
     def norm2(self, x: Array) -> float:
         """‖x‖_P² = xᵀPx."""
-        inside = self.basis @ x.reshape(-1)
-        return float(np.sum(inside**2 / self.spectrum))
+        s = self.dual @ x.reshape(-1)
+        return float(s @ s)
+
+
+def dense(factor: Any) -> Array:
+    """A factor of `Moments` as an array."""
+    array: Array = factor.toarray() if hasattr(factor, "toarray") else factor
+    return array
+
+
+def _square(factor: Any) -> Array:
+    with np.errstate(over="ignore", under="ignore"):
+        square = dense(factor.T @ factor)
+    if not (square.any() and np.isfinite(square).all()):
+        raise InputError("atoms: their squared norms are out of the range of floating point")
+    return square
 
 
 def as_sampling(atoms: AtomSet, sampling: object | None) -> Sampling:
@@ -163,7 +181,7 @@ def _probabilities(atoms: AtomSet, p: object) -> Array:
             f"{array.min():.3g} and a sum of {array.sum():.6g}"
         )
     drawn = array > 0
-    rank = int(np.linalg.matrix_rank(atoms.matrix[drawn] / atoms.norms[drawn, None]))
+    rank = atoms.rank if drawn.all() else lin(atoms.matrix[drawn]).rank
     if rank < atoms.rank:
         raise InputError(
             f"sampling: the atoms with positive probability span {rank} of {atoms.rank} "

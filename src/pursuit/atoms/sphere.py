@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from pursuit.atoms.base import Atom, AtomSet
+from pursuit.base.lengths import length
 from pursuit.base.validation import Array, count
 
 
@@ -23,7 +24,7 @@ class Sphere(AtomSet):
         return f"Sphere{self.shape}"
 
     def lmo(self, d: Array) -> Atom:
-        norm = np.linalg.norm(d)
+        norm = length(d)
         if norm == 0:
             first = np.zeros(self.shape)
             first.flat[0] = 1
@@ -43,10 +44,10 @@ class Sphere(AtomSet):
         return 1.0
 
     def dual_norm(self, d: Array) -> float:
-        return float(np.linalg.norm(d))
+        return length(d)
 
     def gauge(self, x: Array) -> float:
-        return float(np.linalg.norm(x))
+        return length(x)
 
     @property
     def radius(self) -> float:

@@ -8,8 +8,10 @@ from functools import cached_property
 import numpy as np
 
 from pursuit.atoms.base import Atom, AtomSet, FiniteAtoms, Unit
-from pursuit.atoms.dictionary import Dictionary, row_norms
+from pursuit.atoms.dictionary import Dictionary
+from pursuit.atoms.lin import Lin
 from pursuit.base.errors import InputError
+from pursuit.base.lengths import EPS, row_norms
 from pursuit.base.products import times
 from pursuit.base.threads import single_threaded_blas
 from pursuit.base.validation import Array, real_array
@@ -123,6 +125,17 @@ class _FiniteTransformed(Transformed, FiniteAtoms):
     def norms(self) -> Array:
         return row_norms(self.matrix)
 
+    @cached_property
+    def lin(self) -> Lin:
+        """M⁻¹lin(A): the rounding of the transformed atoms adds no dimension."""
+        base = self.base.lin
+        if base.basis is None:
+            return base
+        turned = np.linalg.qr(self._solve(base.basis.T))[0].T
+        blow_up = float(np.linalg.cond(self.M))
+        tilt = min(1.0, blow_up * (base.tilt + len(self.M) * EPS))
+        return Lin(base.dimension, turned, tilt, base.atoms)
+
     def lmo(self, d: Array) -> int:
         return FiniteAtoms.lmo(self, d)
 
@@ -141,4 +154,4 @@ class _FiniteTransformed(Transformed, FiniteAtoms):
         return float(self.norms.max())
 
     def unit(self) -> Unit:
-        return Dictionary(self.matrix).unit()
+        return Dictionary(self.matrix).along(self).unit()

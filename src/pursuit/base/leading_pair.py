@@ -11,6 +11,8 @@ from pursuit.base.validation import Array
 
 DENSE = 64
 """Up to this smaller side a dense array is given to LAPACK."""
+FEW = 2
+"""Up to this smaller side ARPACK does not serve, and any matrix is made dense."""
 STEPS = 200
 """Lanczos steps after which ARPACK is asked instead."""
 ULPS = 32
@@ -46,6 +48,8 @@ def leading_pair(A: Any, start: Array | None = None, accuracy: float = ACCURACY)
     accuracy
         ‖Aᵀu − σ₁v‖ is at most this share of σ₁; the error of σ₁ goes with its square.
     """
+    if not isinstance(A, np.ndarray) and min(A.shape) <= FEW:
+        A = A @ np.eye(A.shape[1])
     if isinstance(A, np.ndarray) and min(A.shape) <= DENSE:
         U, s, Vt = np.linalg.svd(A, full_matrices=False)
         return Pair(float(s[0]), U[:, 0].copy(), Vt[0].copy(), Vt[min(1, len(s) - 1)].copy())

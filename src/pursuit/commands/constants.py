@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from math import isfinite
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
@@ -40,7 +40,7 @@ def constants(
 
     with in_options({"atoms": str(file), "variable": "--variable"}):
         given = Dictionary(read_matrix(file, variable, columns))
-        atoms = Dictionary(given.unit().atoms.matrix) if unit else given  # type: ignore[attr-defined]
+        atoms = cast(Dictionary, given.unit().atoms) if unit else given
         rows = table(atoms)
     if as_json:
         typer.echo(json.dumps(_document(file, atoms, rows), ensure_ascii=False, indent=2))

@@ -10,27 +10,27 @@ a float and knows its kind, its proved interval and the theorem that it serves.
 """
 
 from pursuit.atoms.closed_forms import ClosedForm, closed_form
-from pursuit.geometry.constant import Constant, Kind
+from pursuit.geometry.constant import AGREE, Constant, Kind
 from pursuit.geometry.curvature import (
     directional_width,
-    distance,
     euclidean_convexity,
-    gap,
-    level_radius,
     safe_strong_convexity,
     sampled_convexity,
     smoothness,
-    start_point,
     strong_convexity,
 )
 from pursuit.geometry.moments import leverage, optimal_sampling, sampling_quality, second_moment
 from pursuit.geometry.norms import diameter, dual_norm, gauge, radius
 from pursuit.geometry.nu import nu, nu_random, safe_nu
+from pursuit.geometry.slope import Slope, slope_at
+from pursuit.geometry.start import distance, gap, level_radius, start_point
 
 __all__ = [
+    "AGREE",
     "ClosedForm",
     "Constant",
     "Kind",
+    "Slope",
     "closed_form",
     "diameter",
     "directional_width",
@@ -50,6 +50,7 @@ __all__ = [
     "sampled_convexity",
     "sampling_quality",
     "second_moment",
+    "slope_at",
     "smoothness",
     "start_point",
     "strong_convexity",

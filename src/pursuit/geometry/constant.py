@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from enum import Enum
-from math import inf
+from math import frexp, inf, isfinite, ldexp
+from sys import float_info
 
+from pursuit.base.errors import InputError
 from pursuit.base.validation import Array
 
 AGREE = 1e-9
@@ -68,15 +70,45 @@ class Constant(float):
         return f"{float(self):.6g}{interval} ({self.kind.value}; {self.serves})"
 
 
+def product(name: str, *factors: float, over: float = 1.0) -> float:
+    """Π factors / over; an InputError where the constant `name` is no floating-point number."""
+    fraction, exponent = 1 / frexp(over)[0], -frexp(over)[1]
+    for factor in factors:
+        fraction, shift = frexp(fraction * frexp(factor)[0])
+        exponent += shift + frexp(factor)[1]
+    if fraction and not float_info.min_exp <= exponent <= float_info.max_exp:
+        raise _out_of_range(name, "above" if exponent > 0 else "below")
+    return ldexp(fraction, exponent)
+
+
+def in_range(name: str, value: float) -> float:
+    """A number computed from finite ones; an InputError where it has overflowed."""
+    if not isfinite(value):
+        raise _out_of_range(name, "above")
+    return value
+
+
+def _out_of_range(name: str, side: str) -> InputError:
+    return InputError(
+        f"{name}: it is {side} the range of floating point for atoms of these norms; expected "
+        "moderate norms, such as those of atoms.unit() (--unit on the command line)"
+    )
+
+
 def at_least(lower: float, upper: float, serves: str, witness: Array | None = None) -> Constant:
     """A number in [lower, upper] that a theorem may only take too small."""
-    if upper - lower <= AGREE * abs(upper):
+    if _agree(lower, upper):
         return Constant(lower, Kind.EXACT, serves, witness=witness)
     return Constant(lower, Kind.LOWER, serves, upper=upper, witness=witness)
 
 
 def at_most(lower: float, upper: float, serves: str, witness: Array | None = None) -> Constant:
     """A number in [lower, upper] that a theorem may only take too large."""
-    if upper - lower <= AGREE * abs(upper):
+    if _agree(lower, upper):
         return Constant(upper, Kind.EXACT, serves, witness=witness)
     return Constant(upper, Kind.UPPER, serves, lower=lower, witness=witness)
+
+
+def _agree(lower: float, upper: float) -> bool:
+    """Whether the ends of an interval are one number; a bound with no other end is not."""
+    return lower == upper or (upper < inf and upper - lower <= AGREE * abs(upper))

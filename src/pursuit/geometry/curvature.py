@@ -1,20 +1,29 @@
-"""How f and the set fit together: L_A, μ_A, mDW, R_A, and how far a start is from the optimum."""
+"""How f and the set fit together: L_A, μ_A, mDW."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from math import inf, sqrt
+from math import sqrt
 
 import numpy as np
 
 from pursuit.atoms.base import AtomSet, FiniteAtoms
 from pursuit.atoms.closed_forms import closed_form
-from pursuit.atoms.sampling import Sampling, as_sampling
+from pursuit.atoms.sampling import Sampling, as_sampling, dense
 from pursuit.base.errors import InputError
-from pursuit.base.validation import Array, shaped_array
-from pursuit.geometry.constant import Constant, Kind, at_least, at_most
-from pursuit.geometry.polar import Width, proved_width, squared_width
-from pursuit.geometry.span import SpanHessian, basis_of, curved, inside, round_bowl
+from pursuit.base.lengths import EPS, row_norms
+from pursuit.base.validation import Array
+from pursuit.geometry.constant import Constant, Kind, at_least, at_most, product
+from pursuit.geometry.polar import Width, proved_width, width
+from pursuit.geometry.span import (
+    SpanHessian,
+    basis_of,
+    curved,
+    inside,
+    lengths,
+    round_bowl,
+    tilt,
+)
 from pursuit.objectives.base import Objective, QuadraticObjective
 
 # Above --------------------------------------------------------------------------------
@@ -28,10 +37,9 @@ def smoothness(f: Objective, atoms: AtomSet) -> Constant:
     """
     serves = "Theorems 3, 4, 5"
     if isinstance(atoms, FiniteAtoms):
-        bound = max(f.curvature(atoms.vector(j), f.atom_image(atoms, j)) for j in range(len(atoms)))
-        if np.isfinite(bound):
-            kind = Kind.EXACT if isinstance(f, QuadraticObjective) else Kind.UPPER
-            return Constant(bound, kind, serves)
+        largest = _largest_curvature(f, atoms)
+        if largest is not None:
+            return largest
     if f.L is None:
         raise InputError(
             f"L_A: {type(f).__name__} does not know its smoothness constant; expected L_A or f.L"
@@ -39,7 +47,35 @@ def smoothness(f: Objective, atoms: AtomSet) -> Constant:
     form = closed_form(atoms, Sampling(atoms))
     everywhere = form is not None and form.squared_width == 1
     exact = round_bowl(f) or (everywhere and isinstance(f, QuadraticObjective))
-    return Constant(f.L * atoms.radius**2, Kind.EXACT if exact else Kind.UPPER, serves)
+    radius = float(lengths(atoms).max()) if isinstance(atoms, FiniteAtoms) else atoms.radius
+    bound = product("L_A", f.L, radius, radius)
+    return Constant(bound, Kind.EXACT if exact else Kind.UPPER, serves)
+
+
+def _largest_curvature(f: Objective, atoms: FiniteAtoms) -> Constant | None:
+    """max_j z_jᵀHz_j, the square of the longest atom multiplied in at the end."""
+    size = float(lengths(atoms).max())
+    with np.errstate(over="ignore", under="ignore"):
+        bends = [_curvature(f, atoms, j, size) for j in range(len(atoms))]
+    lower, upper = (max(side) for side in zip(*bends, strict=True))
+    if not np.isfinite(upper):
+        return None
+    ends = [product("L_A", end, size, size) for end in (lower, upper)]
+    if isinstance(f, QuadraticObjective):
+        return at_most(ends[0], ends[1], "Theorems 3, 4, 5")
+    return Constant(ends[1], Kind.UPPER, "Theorems 3, 4, 5")
+
+
+def _curvature(f: Objective, atoms: FiniteAtoms, j: int, size: float) -> tuple[float, float]:
+    """Bounds on zᵀ∇²f z for z = z_j/size as computed in float64, and with its rounding."""
+    z = atoms.vector(j)
+    if z.dtype == np.float64 and size == 1:
+        image = np.asarray(f.atom_image(atoms, j)).astype(np.float64, copy=False)
+    else:
+        z = z.astype(np.float64) / size
+        image = f.image(z)
+    bend = f.curvature(z, image)
+    return bend, bend + (f.curvature_rounding(z) if isinstance(f, QuadraticObjective) else 0.0)
 
 
 # Below --------------------------------------------------------------------------------
@@ -51,7 +87,7 @@ def directional_width(atoms: AtomSet) -> Constant:
     Closed forms, enumeration in small cases, else an interval; the value is its lower end, with
     which Lemma 6 and the older rate of Algorithm 1 stay true.
     """
-    return _width(atoms, squared_width)
+    return _width(atoms, width)
 
 
 def strong_convexity(f: Objective, atoms: AtomSet) -> Constant:
@@ -61,7 +97,7 @@ def strong_convexity(f: Objective, atoms: AtomSet) -> Constant:
     the atoms' images under H^½. Otherwise at least mDW²·μ (Lemma 6). The value is the lower end
     of the interval, with which Theorem 5 and the slope certificate stay true.
     """
-    return _convexity(f, atoms, squared_width)
+    return _convexity(f, atoms, width)
 
 
 def safe_strong_convexity(f: Objective, atoms: AtomSet) -> Constant:
@@ -79,33 +115,47 @@ def _width(atoms: AtomSet, measure: Measure) -> Constant:
         return Constant(sqrt(form.squared_width), Kind.EXACT, serves)
     if not isinstance(atoms, FiniteAtoms):
         raise InputError(f"mDW: it is not known for {type(atoms).__name__}")
-    basis = basis_of(atoms)
-    width = measure(inside(atoms, basis))
-    return at_least(sqrt(width.lower), sqrt(width.upper), serves, _lift(width, basis, atoms))
+    found = measure(inside(atoms))
+    turned = atoms.lin.tilt  # atoms in lin(A) see little of a turned basis
+    ends = found.lower * (1 - turned), found.upper * (1 + turned)
+    return at_least(*ends, serves, _lift(found, basis_of(atoms), atoms))
 
 
 def _convexity(f: Objective, atoms: AtomSet, measure: Measure) -> Constant:
     serves = "Theorem 5, slope certificates"
     if round_bowl(f):
         mDW = _width(atoms, measure)
-        return at_least(f.mu * mDW.lower**2, f.mu * mDW.upper**2, serves, mDW.witness)
+        ends = [product("μ_A", f.mu, end, end) for end in (mDW.lower, mDW.upper)]
+        return at_least(ends[0], ends[1], serves, mDW.witness)
     if not curved(f, atoms):
-        lower = f.mu * _width(atoms, measure).lower ** 2 if f.mu else 0.0
-        return Constant(lower, Kind.LOWER, serves)
+        mDW_lower = _width(atoms, measure).lower if f.mu else 0.0
+        return Constant(product("μ_A", f.mu, mDW_lower, mDW_lower), Kind.LOWER, serves)
     assert isinstance(f, QuadraticObjective)
-    basis = basis_of(atoms)
-    H = SpanHessian(f, basis)
-    if H.singular:
-        return Constant(0.0, Kind.EXACT, serves)
+    H = SpanHessian(f, basis_of(atoms), tilt(atoms))
+    if not H.clear or H.singular:
+        return Constant(0.0, Kind.EXACT if H.singular else Kind.LOWER, serves)
     if not isinstance(atoms, FiniteAtoms):
         return _between_norms(H, atoms, serves)
-    width = measure(inside(atoms, basis) @ H.root)
-    return at_least(width.lower, width.upper, serves, _lift(width, H.root @ basis, atoms))
+    rows = inside(atoms)
+    found, blur = measure(rows @ H.root), _blur(rows)
+    lower = product("μ_A", max(1 - H.doubt - 2 * blur, 0.0), found.lower, found.lower)
+    upper = product("μ_A", 1 + H.doubt + 3 * blur, found.upper, found.upper)
+    return at_least(lower, upper, serves, _lift(found, H.root.T @ H.basis, atoms))
 
 
-def _lift(width: Width, basis: Array, atoms: AtomSet) -> Array | None:
+def _blur(rows: Array) -> float:
+    """What rounding may do to images of rows in any direction, relative to the largest of them.
+
+    Each ⟨a_j, y⟩ is off by r ulps of ‖a_j‖‖y‖, and the largest is at least ‖y‖σ_min/√n.
+    """
+    least = float(np.linalg.svd(rows, compute_uv=False)[-1])
+    blur = (rows.shape[1] + 2) * EPS * float(row_norms(rows).max()) * len(rows) ** 0.5
+    return blur / least if blur < least else 1.0
+
+
+def _lift(found: Width, basis: Array, atoms: AtomSet) -> Array | None:
     """The witness as an array of the atoms' shape."""
-    return None if width.witness is None else (width.witness @ basis).reshape(atoms.shape)
+    return None if found.witness is None else (found.witness @ basis).reshape(atoms.shape)
 
 
 def _between_norms(H: SpanHessian, atoms: AtomSet, serves: str) -> Constant:
@@ -113,9 +163,10 @@ def _between_norms(H: SpanHessian, atoms: AtomSet, serves: str) -> Constant:
     form = closed_form(atoms, Sampling(atoms))
     if form is None:
         raise InputError(f"μ_A: {type(atoms).__name__} has no known second moments")
-    relative = _relative(H, np.sqrt(form.diagonal[form.diagonal > 0]))
-    lower = max(H.smallest * form.squared_width, relative)
-    return at_least(lower, relative / form.quality, serves)
+    relative = _relative(H, np.diag(np.sqrt(form.diagonal[form.diagonal > 0])), 0.0, serves)
+    euclidean = (1 - H.doubt) * H.smallest * H.smallest
+    lower = max(euclidean * form.squared_width, relative.lower)
+    return at_least(lower, relative.upper / form.quality, serves)
 
 
 def euclidean_convexity(f: Objective, atoms: AtomSet) -> Constant:
@@ -124,8 +175,8 @@ def euclidean_convexity(f: Objective, atoms: AtomSet) -> Constant:
     if not curved(f, atoms) or round_bowl(f):
         return Constant(f.mu, Kind.EXACT if round_bowl(f) else Kind.LOWER, serves)
     assert isinstance(f, QuadraticObjective)
-    H = SpanHessian(f, basis_of(atoms))
-    return Constant(0.0 if H.singular else H.smallest, Kind.EXACT, serves)
+    H = SpanHessian(f, basis_of(atoms), tilt(atoms))
+    return _relative(H, np.eye(len(H.basis)), 0.0, serves)
 
 
 def sampled_convexity(f: Objective, atoms: AtomSet, sampling: object | None = None) -> Constant:
@@ -135,94 +186,26 @@ def sampled_convexity(f: Objective, atoms: AtomSet, sampling: object | None = No
     """
     serves = "bounds of μ_A and of ‖x* − x0‖_P"
     moments = as_sampling(atoms, sampling).moments
+    frame = dense(moments.frame)
     if not curved(f, atoms):
-        return Constant(f.mu * float(moments.spectrum.min()), Kind.LOWER, serves)
+        least = np.linalg.svd(frame, compute_uv=False)
+        lower = max(float(least[-1] - frame.size * EPS * least[0]), 0.0)
+        share = max(1 - moments.rounding, 0.0)
+        return Constant(product("λ_min(H, P)", f.mu * share, lower, lower), Kind.LOWER, serves)
     assert isinstance(f, QuadraticObjective)
-    H = SpanHessian(f, _dense(moments.basis))
-    if H.singular:
-        return Constant(0.0, Kind.EXACT, serves)
-    return Constant(_relative(H, np.sqrt(moments.spectrum)), Kind.EXACT, serves)
+    basis = basis_of(atoms)
+    H = SpanHessian(f, basis, tilt(atoms))
+    return _relative(H, frame @ basis.T, moments.rounding, serves)
 
 
-def _relative(H: SpanHessian, scales: Array) -> float:
-    """λ_min of S H S = (S H^½)(S H^½)ᵀ for a diagonal S."""
-    return float(np.linalg.svd(scales[:, None] * H.root, compute_uv=False)[-1]) ** 2
-
-
-# From a start -------------------------------------------------------------------------
-
-
-def gap(f: Objective, atoms: AtomSet, x: object | None = None) -> Constant:
-    """f(x) − min f over lin(A); x = 0 where it is not given.
-
-    ½ gᵀH⁻¹g on lin(A) for a quadratic, else at most ‖g‖²_{A*}/(2μ_A).
-    """
-    serves = "Theorem 5, R_A"
-    point = start_point(f, atoms, x)
-    g = np.asarray(f.gradient(point), dtype=np.float64).reshape(-1)
-    if curved(f, atoms):
-        assert isinstance(f, QuadraticObjective)
-        H = SpanHessian(f, basis_of(atoms))
-        s = H.solve(H.basis @ g)
-        if s is None:
-            return Constant(inf, Kind.EXACT, serves)
-        kind = Kind.ESTIMATE if H.singular else Kind.EXACT
-        return Constant(0.5 * float(s @ (H.basis @ g)), kind, serves)
-    mu_A = safe_strong_convexity(f, atoms)
-    slope = atoms.dual_norm(g.reshape(atoms.shape))
-    return Constant(slope**2 / (2 * mu_A.lower) if mu_A.lower else inf, Kind.UPPER, serves)
-
-
-def level_radius(f: Objective, atoms: AtomSet, x0: object | None = None) -> Constant:
-    """R_A = max ‖x − x*‖_A over the level set of x0; x0 = 0 where it is not given.
-
-    √(2ε₀/μ_A) exactly for a quadratic, an upper bound for other strongly convex f, +inf where
-    μ_A = 0. The value is the upper end, with which Theorems 3 and 4 stay true.
-    """
-    serves = "Theorems 3, 4"
-    mu_A = strong_convexity(f, atoms)
-    if mu_A.lower == 0:
-        return Constant(inf, Kind.EXACT if mu_A.kind is Kind.EXACT else Kind.UPPER, serves)
-    epsilon = gap(f, atoms, x0)
-    upper = sqrt(2 * epsilon.upper / mu_A.lower)
-    if not isinstance(f, QuadraticObjective):
-        return Constant(upper, Kind.UPPER, serves)
-    return at_most(sqrt(2 * epsilon.lower / mu_A.upper), upper, serves)
-
-
-def distance(
-    f: Objective, atoms: AtomSet, x0: object | None = None, sampling: object | None = None
-) -> Constant:
-    """‖x* − x0‖_P for the minimiser x* over lin(A) nearest to x0; x0 = 0 where it is not given.
-
-    Exact for a quadratic; else at most √(2ε₀/λ) with λ from μ_A·δ̂² or from μ·λ_min(P̃).
-    """
-    serves = "Theorems 8, 9"
-    point = start_point(f, atoms, x0)
-    moments = as_sampling(atoms, sampling).moments
-    if not curved(f, atoms):
-        relative = sampled_convexity(f, atoms, sampling).lower
-        squared = 2 * gap(f, atoms, point).upper / relative if relative else inf
-        return Constant(sqrt(squared), Kind.UPPER, serves)
-    assert isinstance(f, QuadraticObjective)
-    scaled = np.sqrt(moments.spectrum)[:, None] * _dense(moments.basis)
-    H = SpanHessian(f, scaled)
-    s = H.solve(scaled @ np.asarray(f.gradient(point), dtype=np.float64).reshape(-1))
-    if s is None:
-        return Constant(inf, Kind.EXACT, serves)
-    return Constant(float(np.linalg.norm(s)), Kind.UPPER if H.singular else Kind.EXACT, serves)
-
-
-def start_point(f: Objective, atoms: AtomSet, x0: object | None) -> Array:
-    """x0 checked, or zero."""
-    if x0 is None:
-        return np.zeros(atoms.shape, np.result_type(f.dtype, atoms.dtype))
-    point = shaped_array("x0", x0, atoms.shape)
-    if not atoms.spans(point):
-        raise InputError("x0: expected a point in the span of the atoms, got one outside it")
-    return point
-
-
-def _dense(basis: Array) -> Array:
-    dense: Array = basis.toarray() if hasattr(basis, "toarray") else basis
-    return dense
+def _relative(H: SpanHessian, frame: Array, rounding: float, serves: str) -> Constant:
+    """λ_min of F H Fᵀ = (F H^½)(F H^½)ᵀ, F known up to what rounding does to FᵀF."""
+    if not H.clear or H.singular:
+        return Constant(0.0, Kind.EXACT if H.singular else Kind.LOWER, serves)
+    singular = np.linalg.svd(frame @ H.root, compute_uv=False)
+    error = 4 * len(frame) * EPS * float(singular[0])
+    least = max(float(singular[-1]) - error, 0.0), float(singular[-1]) + error
+    rounding += 2 * _blur(frame)
+    lower = product("λ_min", max(1 - rounding, 0.0), 1 - H.doubt, least[0], least[0])
+    upper = product("λ_min", 1 + 2 * rounding, 1 + H.doubt, least[1], least[1])
+    return at_least(lower, upper, serves)

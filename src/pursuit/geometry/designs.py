@@ -3,21 +3,16 @@
 from __future__ import annotations
 
 import numpy as np
-from scipy.linalg import solve_triangular
 
+from pursuit.atoms.whitening import whiten
+from pursuit.base.errors import InputError
+from pursuit.base.lengths import EPS
 from pursuit.base.validation import Array
 
 WARM_UP = 30
 """Multiplicative steps before single weights are exchanged."""
 ANEW = 100
 """Exchanges between two recomputations of the inverse."""
-
-
-def whiten(rows: Array, weights: Array) -> tuple[Array, Array]:
-    """(b, T) with b = rows·T and Σ weights_j b_j b_jᵀ = I."""
-    triangle = np.linalg.qr(np.sqrt(weights)[:, None] * rows, mode="r")
-    transform = solve_triangular(triangle, np.eye(rows.shape[1]))
-    return rows @ transform, transform
 
 
 def d_optimal(rows: Array, tolerance: float, max_steps: int = 100_000) -> Array:
@@ -34,9 +29,10 @@ def d_optimal(rows: Array, tolerance: float, max_steps: int = 100_000) -> Array:
     p = multiplicative(rows, WARM_UP)
     for step in range(max_steps):
         if step % ANEW == 0:
-            b, _ = whiten(rows, p)
-            inverse = np.eye(r)
-            w = np.einsum("ij,ij->i", b, b)
+            found = whiten(rows, p)
+            b, w, inverse = found.whitened, found.lengths, np.eye(r)
+            if not found.rounding < 1:
+                raise InputError("atoms: their norms are too far apart for a best sampling")
         j, away = _exchange(p, w, r)
         if w.max() <= (1 + tolerance) * r:
             break
@@ -64,20 +60,19 @@ def _exchange(p: Array, w: Array, r: int) -> tuple[int, bool]:
 
 def multiplicative(rows: Array, steps: int) -> Array:
     """`steps` times p_j ← p_j w_j / r, from equal weights."""
-    n, r = rows.shape
+    n = len(rows)
     p = np.full(n, 1 / n)
     for _ in range(steps):
-        b, _ = whiten(rows, p)
-        p = p * np.einsum("ij,ij->i", b, b) / r
+        p = whiten(rows, p).shares
         p /= p.sum()
     return p
 
 
 def e_optimal(rows: Array, steps: int) -> tuple[Array, float]:
-    """Weights that make the smallest eigenvalue of Σ q_j a_j a_jᵀ large, and that eigenvalue.
+    """Weights that make the smallest eigenvalue of Σ q_j a_j a_jᵀ large, and a bound on its root.
 
     Multiplicative steps for tr(S^−k), with k growing: for k → ∞ that is the smallest eigenvalue.
-    Any weights give a proved bound; these are good ones.
+    Any weights give a proved bound, what rounding may add to it taken off; these are good ones.
     """
     n, r = rows.shape
     q = np.full(n, 1 / n)
@@ -86,11 +81,12 @@ def e_optimal(rows: Array, steps: int) -> tuple[Array, float]:
         spectrum, axes = np.linalg.eigh((q[:, None] * rows).T @ rows)
         if spectrum[0] > best:
             best, best_q = float(spectrum[0]), q
-        spectrum = np.maximum(spectrum, r * np.finfo(np.float64).eps * spectrum[-1])
+        spectrum = np.maximum(spectrum, r * EPS * spectrum[-1])
         scaled = (rows @ axes) * (spectrum / spectrum[0]) ** (-k / 2)
         gain = np.einsum("ij,ij->i", scaled, scaled)
         q = q * (gain / (q @ gain)) ** (2 / k)
         q /= q.sum()
     # Singular values see the smallest eigenvalue to full relative precision.
-    least = np.linalg.svd(np.sqrt(best_q)[:, None] * rows, compute_uv=False)[r - 1]
-    return best_q, float(least) ** 2
+    singular = np.linalg.svd(np.sqrt(best_q)[:, None] * rows, compute_uv=False)
+    least = singular[r - 1] - (max(n, r) + r) * EPS * singular[0] if n >= r else 0.0
+    return best_q, max(float(least), 0.0)

@@ -9,9 +9,9 @@ from pursuit.atoms.closed_forms import closed_form
 from pursuit.atoms.sampling import Moments, Sampling, as_sampling
 from pursuit.base.errors import InputError
 from pursuit.base.validation import Array, positive
-from pursuit.geometry.constant import Constant, Kind
+from pursuit.geometry.constant import Constant, Kind, at_least
 from pursuit.geometry.designs import d_optimal
-from pursuit.geometry.span import basis_of, inside
+from pursuit.geometry.span import inside
 
 
 def second_moment(atoms: AtomSet, sampling: object | None = None) -> Moments:
@@ -30,7 +30,13 @@ def sampling_quality(atoms: AtomSet, sampling: object | None = None) -> Constant
     sampling = as_sampling(atoms, sampling)
     if not isinstance(atoms, FiniteAtoms) and closed_form(atoms, sampling) is None:
         return Constant(1 / atoms.max_leverage, Kind.EXACT, serves)
-    return Constant(1 / float(sampling.moments.leverage.max()), Kind.EXACT, serves)
+    moments = sampling.moments
+    largest, theta = float(moments.leverage.max()), moments.rounding
+    if theta == 0:
+        return Constant(1 / largest, Kind.EXACT, serves)
+    # p_j z_j z_jᵀ ≤ P̃, so that w_j ≤ 1/p_j whatever rounding does.
+    lower = max((1 - theta) / largest, float(sampling.p.min()))
+    return at_least(lower, max((1 + theta) / largest, lower), serves)
 
 
 def optimal_sampling(atoms: AtomSet, tolerance: float = 1e-5) -> Sampling:
@@ -48,4 +54,5 @@ def optimal_sampling(atoms: AtomSet, tolerance: float = 1e-5) -> Sampling:
         return uniform
     if not isinstance(atoms, FiniteAtoms):
         raise InputError(f"atoms: optimal_sampling needs a finite set, got {type(atoms).__name__}")
-    return Sampling(atoms, d_optimal(inside(atoms, basis_of(atoms)), tolerance))
+    rows = inside(atoms)
+    return Sampling(atoms, d_optimal(rows / np.abs(rows).max(), tolerance))

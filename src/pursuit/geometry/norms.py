@@ -8,19 +8,24 @@ from pursuit.atoms.base import AtomSet, FiniteAtoms
 from pursuit.atoms.closed_forms import closed_form
 from pursuit.atoms.sampling import Sampling
 from pursuit.base.errors import InputError
+from pursuit.base.lengths import length
 from pursuit.base.validation import Array, shaped_array
-from pursuit.geometry.constant import Constant, Kind
-from pursuit.geometry.span import basis_of, inside
+from pursuit.geometry.constant import Constant, Kind, at_most, product
+from pursuit.geometry.span import inside, lengths
 
 
 def radius(atoms: AtomSet) -> Constant:
     """max ‖z‖ over A."""
-    return Constant(atoms.radius, _radius_kind(atoms), "Lemma 2")
+    return Constant(_longest(atoms), _radius_kind(atoms), "Lemma 2")
 
 
 def diameter(atoms: AtomSet) -> Constant:
     """max ‖z − z′‖ over A ∪ −A, which is twice the radius."""
-    return Constant(2 * atoms.radius, _radius_kind(atoms), "older rates")
+    return Constant(product("diameter", 2.0, _longest(atoms)), _radius_kind(atoms), "older rates")
+
+
+def _longest(atoms: AtomSet) -> float:
+    return float(lengths(atoms).max()) if isinstance(atoms, FiniteAtoms) else atoms.radius
 
 
 def _radius_kind(atoms: AtomSet) -> Kind:
@@ -49,20 +54,23 @@ def gauge(atoms: AtomSet, x: object) -> Constant:
         raise InputError(f"atoms: {type(atoms).__name__} has no known gauge")
     if not atoms.spans(point):
         return Constant(np.inf, Kind.EXACT, serves)
-    return Constant(_least_weights(atoms, point), Kind.EXACT, serves)
+    size, least = length(point), float(lengths(atoms).min())
+    ends = _least_weights(atoms, point / size) if size else (0.0, 0.0)
+    lower, upper = (product("‖x‖_A", end, size, over=least) for end in ends)
+    return at_most(lower, upper, serves)
 
 
-def _least_weights(atoms: FiniteAtoms, x: Array) -> float:
-    """min Σ\\|a_j\\| subject to Σ a_j z_j = x, over unit atoms with costs 1/‖z_j‖."""
+def _least_weights(atoms: FiniteAtoms, x: Array) -> tuple[float, float]:
+    """min Σ\\|a_j\\|·‖z‖_min subject to Σ a_j z_j = x, over unit atoms with costs 1/‖z_j‖.
+
+    The solver works to tolerances: its weights and its multipliers, brought to where they satisfy
+    their constraints, give an upper and a lower bound.
+    """
     from scipy.optimize import linprog
 
-    size = float(np.linalg.norm(x))
-    if size == 0:
-        return 0.0
-    basis = basis_of(atoms)
-    norms = atoms.norms.astype(np.float64)
-    directions = (inside(atoms, basis) / norms[:, None]).T
-    target = basis @ x.reshape(-1) / size
+    norms = lengths(atoms)
+    directions = (inside(atoms) / norms[:, None]).T
+    target = atoms.lin.inside(x.reshape(-1))
     cost = norms.min() / norms
     tight = {"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10}
     solved = linprog(
@@ -74,4 +82,11 @@ def _least_weights(atoms: FiniteAtoms, x: Array) -> float:
     )
     if solved.x is None:
         raise InputError(f"x: its gauge was not found ({solved.message})")
-    return float(solved.fun) * size / float(norms.min())
+    weights = solved.x[: len(norms)] - solved.x[len(norms) :]
+    weights = weights + np.linalg.lstsq(directions, target - directions @ weights, rcond=None)[0]
+    y = solved.eqlin.marginals
+    with np.errstate(divide="ignore", invalid="ignore"):
+        peak = float(np.nanmax(np.abs(y @ directions) / cost))
+    lower = float(y @ target) / peak if peak else 0.0
+    upper = float(cost @ np.abs(weights))
+    return max(min(lower, upper), 0.0), upper

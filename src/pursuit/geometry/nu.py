@@ -2,22 +2,26 @@
 
 from __future__ import annotations
 
+from math import inf
+
 import numpy as np
 
 from pursuit.atoms.base import AtomSet, FiniteAtoms
 from pursuit.atoms.closed_forms import closed_form
-from pursuit.atoms.sampling import Sampling, as_sampling
-from pursuit.base.validation import Array, positive
-from pursuit.geometry.constant import Constant, Kind, at_most
+from pursuit.atoms.sampling import as_sampling
+from pursuit.atoms.whitening import whiten
+from pursuit.base.validation import positive
+from pursuit.geometry.constant import Constant, Kind, at_most, product
 from pursuit.geometry.polar import ON, corners
-from pursuit.geometry.span import inside
+from pursuit.geometry.span import inside, lengths
 
 
 def nu_random(atoms: AtomSet, sampling: object | None = None) -> Constant:
     """ν′ of Algorithm 3, exactly; at least r for unit atoms, r only for the D-optimal sampling.
 
-    The largest generalized eigenvalue of (Σ p_j w_j z_j z_jᵀ, Σ p_j z_j z_jᵀ/‖z_j‖²) on lin(A):
-    with Q the orthonormal factor of the rows √p_j z_j/‖z_j‖, that is ‖diag(√w_j‖z_j‖) Q‖².
+    The largest generalized eigenvalue of (Σ p_j w_j z_j z_jᵀ, Σ p_j z_j z_jᵀ/‖z_j‖²) on lin(A).
+    With b_j the directions z_j/‖z_j‖ in coordinates with Σ p_j b_j b_jᵀ = I, that is
+    ‖Σ p_j w_j ‖z_j‖² b_j b_jᵀ‖, at most max_j w_j‖z_j‖².
     """
     serves = "Theorem 9"
     sampling = as_sampling(atoms, sampling)
@@ -25,17 +29,36 @@ def nu_random(atoms: AtomSet, sampling: object | None = None) -> Constant:
     if form is not None:
         return Constant(1 / form.quality, Kind.EXACT, serves)
     if not isinstance(atoms, FiniteAtoms):
-        return Constant(atoms.max_leverage * atoms.radius**2, Kind.UPPER, serves)
-    moments, norms = sampling.moments, atoms.norms.astype(np.float64)
-    directions = inside(atoms, moments.basis) / norms[:, None]
-    orthonormal, _ = np.linalg.qr(np.sqrt(sampling.p)[:, None] * directions)
-    scaled = (np.sqrt(moments.leverage) * norms)[:, None] * orthonormal
-    return Constant(float(np.linalg.norm(scaled, 2)) ** 2, Kind.EXACT, serves)
+        squares = product("ν′", atoms.max_leverage, atoms.radius, atoms.radius)
+        return Constant(squares, Kind.UPPER, serves)
+    moments, norms = sampling.moments, lengths(atoms)
+    size = float(norms.max())
+    found = whiten(inside(atoms) / norms[:, None], sampling.p)
+    heavy = moments.leverage * (norms / size) ** 2
+    weighted = np.sqrt(sampling.p * heavy)[:, None] * found.whitened
+    largest, noise = float(np.linalg.norm(weighted, 2)), heavy.max() ** 0.5 * found.noise
+    lower, _ = _enclosed(max(largest - noise, 0.0) ** 2, found.rounding, moments.rounding)
+    _, upper = _enclosed((largest + noise) ** 2, found.rounding, moments.rounding)
+    most = _enclosed(float(heavy.max()), moments.rounding)[1]
+    if moments.rounding >= 1:  # w_j ≤ 1/p_j is all that is known
+        most = float(((norms / size) ** 2 / sampling.p).max()) if sampling.p.all() else inf
+    ends = [product("ν′", end, size, size) for end in (lower, min(upper, most))]
+    return at_most(ends[0], ends[1], serves)
+
+
+def _enclosed(value: float, *roundings: float) -> tuple[float, float]:
+    """A number that was computed with matrices known up to relative errors."""
+    lower = upper = value
+    for theta in roundings:
+        lower *= (1 - theta) / (1 + theta) if theta < 1 else 0.0
+        upper *= (1 + theta) / (1 - theta) if theta < 1 else inf
+    return lower, upper
 
 
 def safe_nu(atoms: AtomSet) -> float:
     """r·radius², an upper bound on ν of Algorithm 4 for every sampling; it costs nothing."""
-    return float(atoms.rank * atoms.radius**2)
+    size = float(lengths(atoms).max()) if isinstance(atoms, FiniteAtoms) else atoms.radius
+    return product("ν", float(atoms.rank), size, size)
 
 
 def nu(atoms: AtomSet, sampling: object | None = None, *, delta: float = 1.0) -> Constant:
@@ -60,26 +83,25 @@ def nu(atoms: AtomSet, sampling: object | None = None, *, delta: float = 1.0) ->
         return at_most(exact, exact / delta**2, serves)
     if not isinstance(atoms, FiniteAtoms):
         return Constant(safe_nu(atoms) / delta**2, Kind.UPPER, serves)
-    rows, transform = _whitened(atoms, sampling)
-    found = corners(rows)
+    moments, norms = sampling.moments, lengths(atoms)
+    size = float(norms.max())
+    # In these coordinates Σ p_j w_j c_j² of a direction is its squared length.
+    whitened = whiten(inside(atoms) / size, sampling.p * moments.leverage)
+    if not whitened.rounding < 1:
+        return Constant(safe_nu(atoms) / delta**2, Kind.UPPER, serves)
+    found = corners(whitened.whitened)
     values = np.einsum("ij,ij->i", found.points, found.points)
-    squares = atoms.norms.astype(np.float64) ** 2
-    active = np.abs(found.points @ rows.T) > 1 - 10 * ON
-    attained = values * np.where(active, squares, 0.0).max(axis=1)
+    active = np.abs(found.points @ whitened.whitened.T) > 1 - 10 * ON
+    attained = values * np.where(active, (norms / size) ** 2, 0.0).max(axis=1)
     best = int(np.argmax(attained))
+    blurs = whitened.rounding, moments.rounding, float(whitened.blurs.max())
+    lower, _ = _enclosed(float(attained[best]), *blurs)
     # Σ p_j w_j = r, so that Σ p_j w_j c_j² ≤ r; the search may have proved less.
-    longest = values.max() if found.complete else min(1 / found.bound, atoms.rank)
-    bound = atoms.radius**2 * float(longest) / delta**2
-    upper = attained[best] if found.complete and delta == 1 else max(bound, attained[best])
-    witness = (transform @ found.points[best]) @ sampling.moments.basis
-    return at_most(float(attained[best]), float(upper), serves, witness.reshape(atoms.shape))
-
-
-def _whitened(atoms: FiniteAtoms, sampling: Sampling) -> tuple[Array, Array]:
-    """(rows, T) with rows = atoms·T such that Σ p_j w_j c_j² of d = Tu is ‖u‖²."""
-    moments = sampling.moments
-    coordinates = inside(atoms, moments.basis)
-    weights = np.sqrt(sampling.p * moments.leverage)
-    _, singular, axes = np.linalg.svd(weights[:, None] * coordinates, full_matrices=False)
-    transform = axes.T / singular
-    return coordinates @ transform, transform
+    longest = min(_enclosed(found.longest * found.longest, *blurs)[1], float(atoms.rank))
+    upper = longest / delta**2
+    if found.complete and delta == 1:
+        slack = found.longest * found.longest / float(values.max())
+        upper = min(upper, _enclosed(float(attained[best]) * slack, *blurs)[1])
+    witness = (whitened.transform @ found.points[best]) @ atoms.lin.axes
+    ends = [product("ν", end, size, size) for end in (min(lower, upper), upper)]
+    return at_most(ends[0], ends[1], serves, witness.reshape(atoms.shape))

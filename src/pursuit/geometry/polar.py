@@ -12,8 +12,11 @@ from math import comb
 
 import numpy as np
 
+from pursuit.atoms.whitening import whiten
+from pursuit.base.errors import InputError
+from pursuit.base.lengths import EPS
 from pursuit.base.validation import Array
-from pursuit.geometry.designs import e_optimal, multiplicative, whiten
+from pursuit.geometry.designs import e_optimal, multiplicative
 
 ENUMERATED = 60_000
 """The most candidates for a corner that are looked at one by one."""
@@ -23,66 +26,90 @@ STARTS = 12
 """Starts of the local search."""
 ON = 1e-9
 """A constraint is active when it is met up to this."""
+LOOSE = 1e-3
+"""What rounding may leave of the whitening in which corners are listed."""
+MERGED = 2e-11
+"""Corners nearer to each other than this, relative to their length, may be seen as one."""
 
 
 @dataclass(frozen=True)
 class Corners:
-    """Corners u of the polar, and a proved `bound` ≤ 1/‖u‖² for all of them.
+    """Corners u of the polar, and a proved bound on ‖u‖ over all of it.
 
-    The bound is infinite where all of the corners are listed and none is needed.
+    Attributes
+    ----------
+    points
+        Corners, rows; up to rounding they lie in the polar.
+    longest
+        At least the largest ‖u‖, rounding included; infinite where nothing is proved.
+    complete
+        Whether all of the corners are listed.
     """
 
     points: Array
-    bound: float
-
-    @property
-    def complete(self) -> bool:
-        return self.bound == np.inf
+    longest: float
+    complete: bool
 
 
 @dataclass(frozen=True)
 class Width:
-    """W² = min over ‖u‖ = 1 of max_j ⟨a_j, u⟩², in [lower, upper]; `witness` gives the upper."""
+    """W = min over ‖u‖ = 1 of max_j \\|⟨a_j, u⟩\\|, in [lower, upper]; the upper at `witness`."""
 
     lower: float
     upper: float
     witness: Array | None
 
 
-def squared_width(rows: Array) -> Width:
-    """W² of rows that span their space: 1 / max ‖u‖² over the polar.
+def width(rows: Array) -> Width:
+    """W of rows that span their space: 1 / max ‖u‖ over the polar.
 
     The one function behind mDW (the atoms), μ_A (their images under H^½) and R_A.
     """
-    return _longest(corners(rows))
+    scaled, size = _scaled(rows)
+    return _between(corners(scaled), size)
 
 
 def proved_width(rows: Array) -> Width:
-    """The lower end of W² alone, unless listing the corners gives both."""
-    listed = listed_corners(rows)
-    if listed is not None:
-        return _longest(Corners(listed, np.inf))
-    return Width(_spread(rows)[1], np.inf, None)
+    """The lower end of W alone, unless listing the corners gives both."""
+    scaled, size = _scaled(rows)
+    listed = listed_corners(scaled)
+    return (
+        Width(_spread(scaled)[1] * size, np.inf, None) if listed is None else _between(listed, size)
+    )
 
 
-def _longest(found: Corners) -> Width:
-    lengths = np.einsum("ij,ij->i", found.points, found.points)
-    best = int(np.argmax(lengths))
-    upper = 1 / float(lengths[best])
-    return Width(min(found.bound, upper), upper, found.points[best])
+def _between(found: Corners, size: float) -> Width:
+    with np.errstate(over="ignore", invalid="ignore"):
+        lengths = np.linalg.norm(found.points, axis=1)
+    if not np.isfinite(lengths).any():
+        return Width(size / found.longest, np.inf, None)
+    best = int(np.nanargmax(np.where(np.isfinite(lengths), lengths, 0.0)))
+    # u is scaled to max |⟨a_j, u⟩| = 1 as computed, which is off by r ulps of ‖a_j‖‖u‖.
+    upper = 1 / float(lengths[best]) + (found.points.shape[1] + 2) * EPS
+    lower = min(1 / found.longest, upper)
+    return Width(lower * size, upper * size, found.points[best] / size)
+
+
+def _scaled(rows: Array) -> tuple[Array, float]:
+    """Rows of norm at most one, and what they were divided by."""
+    size = float(np.abs(rows).max())
+    size *= float(np.linalg.norm(rows / size, axis=1).max())
+    return rows / size, size
 
 
 def corners(rows: Array) -> Corners:
     """All corners of the polar where they can be listed, else some that a search finds."""
     listed = listed_corners(rows)
     if listed is not None:
-        return Corners(listed, np.inf)
+        return listed
     weights, bound = _spread(rows)
-    return Corners(searched_corners(rows, weights), bound)
+    with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+        points = searched_corners(rows, weights)
+    return Corners(points, 1 / bound if bound else np.inf, False)
 
 
 def _spread(rows: Array) -> tuple[Array, float]:
-    """Good weights and their bound on W²; fewer steps for large matrices."""
+    """Good weights and their bound on W; fewer steps for large matrices."""
     n, r = rows.shape
     return e_optimal(rows, steps=100 if n * r * r <= PIVOTED else 40)
 
@@ -90,7 +117,7 @@ def _spread(rows: Array) -> tuple[Array, float]:
 # Listing --------------------------------------------------------------------------------
 
 
-def listed_corners(rows: Array) -> Array | None:
+def listed_corners(rows: Array) -> Corners | None:
     """Every corner, one of each pair ±u; None where there are too many candidates.
 
     In coordinates with Σ q_j b_j b_jᵀ = I the polar lies in the unit ball, so a row shorter than
@@ -99,22 +126,38 @@ def listed_corners(rows: Array) -> Array | None:
     r = rows.shape[1]
     if 2 ** (r - 1) > ENUMERATED:
         return None
-    b, transform = whiten(rows, multiplicative(rows, 20))
-    active = b[np.einsum("ij,ij->i", b, b) >= 1 - ON]
-    if comb(len(active), r) * 2 ** (r - 1) > ENUMERATED:
+    try:
+        found = whiten(rows, multiplicative(rows, 20))
+    except InputError:
         return None
+    active = found.whitened[found.lengths >= 1 - ON - 4 * found.rounding]
+    if found.rounding > LOOSE or not 0 < comb(len(active), r) * 2 ** (r - 1) <= ENUMERATED:
+        return None
+    candidates, doubts = _candidates(active)
+    peaks = np.abs(candidates @ active.T).max(axis=1)
+    inside = (peaks <= 1 + doubts) & (np.linalg.norm(candidates, axis=1) <= 1 + LOOSE + doubts)
+    candidates, peaks, doubts = candidates[inside], peaks[inside], doubts[inside]
+    if not len(candidates):
+        return None
+    # One that is not quite in the polar belongs to one that is: its length counts in full. The
+    # polar holds a ball of radius 1/√r, so that ‖T‖ is at most about √r times the longest.
+    lengths = np.linalg.norm(candidates @ found.transform.T, axis=1)
+    longest = float((lengths * (1 + 2 * r**0.5 * doubts)).max())
+    longest *= 1 + float(found.blurs.max()) * (1 + LOOSE)  # |⟨a_j, Tu⟩| ≤ 1 is off by ‖u‖ times it
+    return Corners((candidates / peaks[:, None]) @ found.transform.T, longest, True)
+
+
+def _candidates(active: Array) -> tuple[Array, Array]:
+    """The points at which r constraints are met, and how far off each may be."""
+    r = active.shape[1]
     signs = np.array([(1, *rest) for rest in product((1, -1), repeat=r - 1)], dtype=float).T
-    subsets = np.array(list(combinations(range(len(active)), r)))
-    systems = active[subsets]
+    systems = active[np.array(list(combinations(range(len(active)), r)))]
     spectrum = np.linalg.svd(systems, compute_uv=False)
+    # A corner of constraints more alike than this is within rounding of others.
     regular = spectrum[:, -1] > 1e-13 * spectrum[:, 0]
-    candidates = np.linalg.inv(systems[regular]) @ signs
-    points = candidates.transpose(0, 2, 1).reshape(-1, r)
-    points = points[np.einsum("ij,ij->i", points, points) <= 1 + 1e-6]
-    peaks = np.abs(points @ active.T).max(axis=1)
-    inside = peaks <= 1 + 1e-8
-    listed: Array = (points[inside] / peaks[inside, None]) @ transform.T
-    return listed
+    solved = (np.linalg.inv(systems[regular]) @ signs).transpose(0, 2, 1)
+    doubts = MERGED + 4 * r * EPS * spectrum[regular, 0] / spectrum[regular, -1]
+    return solved.reshape(-1, r), np.repeat(doubts, signs.shape[1])
 
 
 # Searching ------------------------------------------------------------------------------
@@ -125,7 +168,7 @@ def searched_corners(rows: Array, weights: Array) -> Array:
     n, r = rows.shape
     rng = np.random.default_rng(0)
     spectrum, axes = np.linalg.eigh((weights[:, None] * rows).T @ rows)
-    floor = r * np.finfo(np.float64).eps * spectrum[-1]
+    floor = r * EPS * spectrum[-1]
     emphasis = (np.maximum(spectrum, floor) / max(spectrum[0], floor)) ** -4.0
     starts = [axes[:, 0], *(axes @ (emphasis * rng.standard_normal((STARTS - 1, r))).T).T]
     points = [_climb(rows, start, rng) for start in starts]

@@ -4,42 +4,47 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from math import inf
 
 import numpy as np
 
 from pursuit.atoms.base import AtomSet, FiniteAtoms
-from pursuit.atoms.sampling import Sampling
+from pursuit.atoms.sampling import Sampling, dense
+from pursuit.base.errors import InputError
+from pursuit.base.lengths import EPS, length, row_norms
 from pursuit.base.validation import Array
 from pursuit.objectives.base import Objective, QuadraticObjective
 
 LARGEST = 4000
 """Dimensions of lin(A) up to which a Hessian is formed on it."""
-
-
-def dimension(atoms: AtomSet) -> int:
-    """The dimension of the space that the atoms live in."""
-    return int(np.prod(atoms.shape))
+IMAGES = 30_000_000
+"""Entries of the images of a basis of lin(A) up to which they are kept."""
 
 
 def basis_of(atoms: AtomSet) -> Array:
     """An orthonormal basis of lin(A) as rows."""
-    stored = getattr(atoms, "basis", None)
-    if stored is not None:
-        return np.asarray(stored, dtype=np.float64)
-    if atoms.rank == dimension(atoms):
-        return np.eye(dimension(atoms))
-    if not isinstance(atoms, FiniteAtoms):
-        basis: Array = Sampling(atoms).moments.basis.toarray()
-        return basis
-    directions = atoms.matrix / atoms.norms[:, None]
-    axes: Array = np.linalg.svd(directions.astype(np.float64), full_matrices=False)[2]
-    return axes[: atoms.rank]
+    if isinstance(atoms, FiniteAtoms):
+        return atoms.lin.axes
+    if atoms.rank == int(np.prod(atoms.shape)):
+        return np.eye(atoms.rank)
+    return (dense(Sampling(atoms).moments.frame) > 0).astype(np.float64)
 
 
-def inside(atoms: FiniteAtoms, basis: Array) -> Array:
-    """The atoms in the coordinates of a basis of lin(A)."""
-    coordinates: Array = atoms.matrix.astype(np.float64, copy=False) @ basis.T
-    return coordinates
+def tilt(atoms: AtomSet) -> float:
+    """The sine of the angle by which rounding may have turned that basis."""
+    return atoms.lin.tilt if isinstance(atoms, FiniteAtoms) else 0.0
+
+
+def inside(atoms: FiniteAtoms) -> Array:
+    """The atoms in the coordinates of that basis."""
+    return atoms.lin.inside(atoms.matrix)
+
+
+def lengths(atoms: FiniteAtoms) -> Array:
+    """‖z_j‖ in float64, whatever the precision of the atoms."""
+    if atoms.norms.dtype == np.float64:
+        return atoms.norms
+    return row_norms(atoms.matrix.astype(np.float64))
 
 
 def curved(f: Objective, atoms: AtomSet) -> bool:
@@ -54,52 +59,123 @@ def round_bowl(f: Objective) -> bool:
 
 @dataclass(frozen=True)
 class SpanHessian:
-    """B H Bᵀ for the rows of B: a quadratic's Hessian in the coordinates of a basis of lin(A)."""
+    """B H Bᵀ for the rows of B: a quadratic's Hessian in the coordinates of a basis of lin(A).
+
+    Where zᵀHz′ is the inner product of the images of z and z′ it is never formed: the images of
+    the basis are a root of it, and singular values of a root see twice as deep. If there are
+    fewer of them than rows of B, the rest of the directions are flat for certain.
+
+    Attributes
+    ----------
+    f, basis
+        The quadratic and B.
+    tilt
+        The sine of the angle by which the rows of B may have been turned.
+    """
 
     f: QuadraticObjective
     basis: Array
+    tilt: float = 0.0
 
     @cached_property
-    def matrix(self) -> Array:
+    def _images(self) -> Array | None:
+        """The images of the rows of B, or None where they are no root of the Hessian."""
+        if not self.f.isometric:
+            return None
+        first = np.asarray(self.f.image(self.basis[0].reshape(self.f.shape)))
+        if first.size * len(self.basis) > IMAGES:
+            return None
+        rows = (self.f.image(d.reshape(self.f.shape)) for d in self.basis)
+        return _finite(np.array([np.asarray(row).reshape(-1) for row in rows], np.float64))
+
+    @cached_property
+    def _matrix(self) -> Array:
         shape = self.f.shape
         columns = [np.asarray(self.f.hessian(d.reshape(shape))).reshape(-1) for d in self.basis]
-        H = self.basis @ np.array(columns, dtype=np.float64).T
+        with np.errstate(over="ignore", invalid="ignore"):
+            H = _finite(self.basis @ _finite(np.array(columns, dtype=np.float64)).T)
         return (H + H.T) / 2
 
     @cached_property
-    def _eigen(self) -> tuple[Array, Array]:
-        spectrum, axes = np.linalg.eigh(self.matrix)
-        return spectrum, axes
+    def _factors(self) -> tuple[Array, Array, float]:
+        """(U, σ, ρ): H is U diag(σ²) Uᵀ as computed, and ρ bounds the error of σ or of σ²."""
+        images, (r, d) = self._images, self.basis.shape
+        if images is None:
+            spectrum, axes = np.linalg.eigh(self._matrix)
+            error = (d + 4 * r) * EPS * length(self._matrix)
+            turned = 2 * self.tilt * self.stretch**2 * (self.f.L or inf) if self.tilt else 0.0
+            return axes, np.sqrt(np.maximum(spectrum, 0)), error + turned
+        small: Array = images
+        if images.shape[1] > r:
+            small = np.asarray(np.linalg.qr(images.T, mode="r")).T
+        axes, roots, _ = np.linalg.svd(small, full_matrices=False)
+        error = (d + 4 * r) * EPS * length(roots)
+        turned = self.tilt * self.stretch * (self.f.L or inf) ** 0.5 if self.tilt else 0.0
+        return axes, roots, error + turned
+
+    @cached_property
+    def stretch(self) -> float:
+        """At least ‖B‖."""
+        entries = np.abs(self.basis)
+        return float(np.sqrt(entries.sum(axis=0).max()) * np.sqrt(entries.sum(axis=1).max()))
+
+    @property
+    def axes(self) -> Array:
+        """U, the directions in which H is known to be curved if it is `clear`."""
+        return self._factors[0]
+
+    @property
+    def roots(self) -> Array:
+        """σ, roots of the eigenvalues in those directions."""
+        return self._factors[1]
+
+    @cached_property
+    def doubt(self) -> float:
+        """θ with (1 − θ)Ĥ ≤ H ≤ (1 + θ)Ĥ for Ĥ as computed; 1 where nothing is proved."""
+        _, roots, error = self._factors
+        least = float(roots.min())
+        if not error < (least if self._images is not None else least * least):
+            return 1.0
+        if self._images is None:
+            return error / least / least
+        return min(2 * error / least + (error / least) ** 2, 1.0)
+
+    @property
+    def deep_doubt(self) -> float:
+        """θ with ‖H⁻¹g − Ĥ⁻¹g‖ ≤ θ/(1 − θ)‖Ĥ⁻¹g‖; a root loses what it sees deeper by."""
+        if self._images is None or self.doubt == 1:
+            return self.doubt
+        return min(2 * self.doubt * float(self.roots.max() / self.roots.min()), 1.0)
+
+    @property
+    def clear(self) -> bool:
+        """Whether every direction is curved or flat for certain."""
+        return self.doubt < 1
+
+    @property
+    def drowned(self) -> Array:
+        """Which of the axes have a curvature that cannot be told from rounding."""
+        _, roots, error = self._factors
+        mask: Array = (roots if self._images is not None else roots * roots) <= error
+        return mask
 
     @property
     def singular(self) -> bool:
-        """Whether H has no inverse on the span, to working precision."""
-        spectrum, _ = self._eigen
-        return bool(spectrum[0] <= self._rounding)
-
-    @property
-    def _rounding(self) -> float:
-        spectrum, _ = self._eigen
-        return 4 * len(spectrum) * float(np.finfo(np.float64).eps) * float(spectrum[-1])
+        """Whether H has flat directions, for certain."""
+        return self.clear and len(self.roots) < len(self.basis)
 
     @property
     def smallest(self) -> float:
-        """λ_min of H on the span."""
-        return max(float(self._eigen[0][0]), 0.0)
+        """√λ_min of H on the span as computed; 0 where there are flat directions."""
+        return 0.0 if len(self.roots) < len(self.basis) else float(self.roots.min())
 
     @cached_property
     def root(self) -> Array:
-        """H^½ on the span."""
-        spectrum, axes = self._eigen
-        root: Array = (axes * np.sqrt(np.maximum(spectrum, 0))) @ axes.T
-        return root
+        """R with RRᵀ = H on the span."""
+        return self.axes * self.roots
 
-    def solve(self, g: Array) -> Array | None:
-        """The shortest s with Hs = g; None where there is none."""
-        spectrum, axes = self._eigen
-        parts = axes.T @ g
-        flat = spectrum <= self._rounding
-        # Rounding leaves a gradient a part along directions in which f is flat.
-        if np.linalg.norm(parts[flat]) > 1e-7 * np.linalg.norm(g):
-            return None
-        return axes[:, ~flat] @ (parts[~flat] / spectrum[~flat])
+
+def _finite(array: Array) -> Array:
+    if not np.isfinite(array).all():
+        raise InputError("f: its Hessian on lin(A) is out of the range of floating point")
+    return array

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from pursuit.atoms.base import Atom, AtomSet, FiniteAtoms
+from pursuit.base.lengths import EPS, length
 from pursuit.base.validation import Array
 
 if TYPE_CHECKING:
@@ -34,6 +35,18 @@ class Objective(ABC):
     @abstractmethod
     def gradient(self, x: Array) -> Array:
         """∇f(x), an array of x's shape."""
+
+    def gradient_rounding(self, x: Array) -> float:
+        """A bound on ‖computed − true ∇f(x)‖, for x in float64.
+
+        It is the number of operations behind an entry, in units of rounding, times the terms
+        that the gradient is a sum of. Where those are not known they are taken to be of the size
+        of ∇f(x) and of L‖x‖, and so of ∇f(0).
+        """
+        here = self.gradient(x)
+        terms = 2 * (length(here) + (self.L or 0) * length(x))
+        precision = np.result_type(here.dtype, np.float32)
+        return float((x.size + 4) * np.finfo(precision).eps * terms)
 
     def image(self, x: Array) -> Array:
         """A linear map of x that makes `value_at` and `gradient_at` cheap."""
@@ -97,6 +110,12 @@ class QuadraticObjective(Objective):
     def pull(self, image: Array) -> Array:
         """H d, the image of d being known."""
         return image
+
+    def curvature_rounding(self, z: Array) -> float:
+        """A bound on computed − true zᵀHz; a sum of squares loses nothing that counts."""
+        if self.isometric or self.L is None:
+            return 0.0
+        return 4 * z.size * EPS * self.L * float(np.vdot(z, z))
 
     def hessian(self, d: Array) -> Array:
         """H d."""

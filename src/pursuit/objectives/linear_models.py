@@ -10,11 +10,12 @@ import numpy as np
 
 from pursuit.atoms.base import Atom, AtomSet
 from pursuit.base.errors import InputError
+from pursuit.base.lengths import EPS, length
 from pursuit.base.products import times
 from pursuit.base.threads import single_threaded_blas
 from pursuit.base.validation import Array, non_negative, positive, shaped_array
 from pursuit.objectives.base import ThroughImage
-from pursuit.objectives.quadratic import DENSE_LIMIT, linear_map
+from pursuit.objectives.quadratic import DENSE_LIMIT, linear_map, magnitudes, squared
 
 if TYPE_CHECKING:
     from pursuit.points.base import Point
@@ -81,6 +82,14 @@ class LinearModel(ThroughImage):
     def gradient_at(self, x: Array, image: Array) -> Array:
         gradient = times(self.X.T, self.slopes(image))
         return gradient + self.l2 * x if self.l2 else gradient
+
+    def gradient_rounding(self, x: Array) -> float:
+        # As for least squares; a loss turns the error of u into at most wᵢ·bend times it.
+        bends = self.bend * self.weights.astype(np.float64)
+        terms = bends * magnitudes(self.X, x) + np.abs(self.slopes(self.image(x)))
+        pulled = magnitudes(self.X.T, terms) + self.l2 * np.abs(x)
+        operations = 8 + int(sum(self.X.shape))
+        return operations * EPS * length(pulled)
 
     def curvature(self, z: Array, image: Array) -> float:
         return self.bend * _dot(self.weights * image, image) + self.l2 * _dot(z, z)
@@ -241,6 +250,7 @@ def _largest_eigenvalue(X: Any, weights: Array) -> float:
     if hasattr(X, "toarray") or isinstance(X, np.ndarray):
         scaled = X.multiply(root[:, None]).tocsr() if hasattr(X, "toarray") else X * root[:, None]
         if min(samples, features) <= DENSE_LIMIT:
+            squared("X", float(abs(scaled).max()) or 1.0)
             gram = scaled.T @ scaled if features <= samples else scaled @ scaled.T
             dense = gram.toarray() if hasattr(gram, "toarray") else gram
             return float(np.linalg.eigvalsh(dense)[-1])
@@ -252,7 +262,8 @@ def _largest_eigenvalue(X: Any, weights: Array) -> float:
     from scipy.sparse.linalg import svds
 
     start = np.ones(min(samples, features))
-    return float(svds(scaled, k=1, return_singular_vectors=False, v0=start, tol=1e-12)[0]) ** 2
+    largest = svds(scaled, k=1, return_singular_vectors=False, v0=start, tol=1e-12)[0]
+    return squared("X", float(largest))
 
 
 def _dot(a: Array, b: Array) -> float:

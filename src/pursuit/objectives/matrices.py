@@ -11,6 +11,7 @@ import numpy as np
 from pursuit.atoms.base import Atom, AtomSet
 from pursuit.base.errors import InputError
 from pursuit.base.leading_pair import DENSE
+from pursuit.base.lengths import EPS, length
 from pursuit.base.products import times
 from pursuit.base.threads import single_threaded_blas
 from pursuit.base.validation import Array, real_array
@@ -78,6 +79,13 @@ class MatrixObjective(QuadraticObjective):
     @abstractmethod
     def signal_norm(self) -> float:
         """‖B‖ over what is known of it, what `rtol` is relative to."""
+
+    def gradient_rounding(self, x: Any) -> float:
+        # An entry of X sums a term for each factor, and a product with ∇f one for each entry.
+        array = isinstance(x, np.ndarray)
+        terms = length(x) if array else x.terms
+        count = sum(self.shape) + (0 if array else len(x.weights))
+        return (count + 8) * EPS * (terms + self.signal_norm)
 
     def origin(self, atoms: AtomSet) -> Any:
         from pursuit.points.factored import Factors

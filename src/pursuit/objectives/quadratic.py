@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from functools import cached_property
+from math import inf
+from sys import float_info
 from typing import Any
 
 import numpy as np
 
 from pursuit.atoms.base import Atom, AtomSet
 from pursuit.base.errors import InputError
+from pursuit.base.lengths import EPS, length
 from pursuit.base.products import times
 from pursuit.base.threads import single_threaded_blas
 from pursuit.base.validation import Array, real_array, shaped_array
@@ -46,6 +49,9 @@ class SquaredDistance(QuadraticObjective):
         gradient: Array = x - self.b
         return gradient
 
+    def gradient_rounding(self, x: Array) -> float:
+        return EPS * length(self.gradient(x))
+
     def curvature(self, z: Array, image: Array) -> float:
         return float(np.vdot(z, z))
 
@@ -76,7 +82,7 @@ class LeastSquares(ThroughImage, QuadraticObjective):
     @single_threaded_blas
     def L(self) -> float:  # type: ignore[override]
         """λ_max(AᵀA)."""
-        return largest_singular_value(self.A) ** 2
+        return squared("A", largest_singular_value(self.A))
 
     @cached_property
     @single_threaded_blas
@@ -95,6 +101,14 @@ class LeastSquares(ThroughImage, QuadraticObjective):
 
     def curvature(self, z: Array, image: Array) -> float:
         return float(np.vdot(image, image))
+
+    def gradient_rounding(self, x: Array) -> float:
+        # An entry of Aᵀ(Ax − b) sums m terms, each with an entry of Ax that sums d.
+        residual = self.image(x) - self.b
+        terms = magnitudes(self.A, x)
+        pulled = magnitudes(self.A.T, np.abs(residual) + terms)
+        operations = 4 + int(sum(self.A.shape))
+        return operations * EPS * length(pulled)
 
     def pull(self, image: Array) -> Array:
         return times(self.A.T, image)
@@ -115,17 +129,20 @@ class Quadratic(ThroughImage, QuadraticObjective):
         rounding = float(np.sqrt(np.finfo(self.H.dtype).eps))
         if asymmetry > rounding * np.abs(self.H).max():
             raise InputError(f"H: expected a symmetric matrix, got |H − Hᵀ| up to {asymmetry:.3g}")
+        if asymmetry:  # Hx is the gradient of ½xᵀHx where H is symmetric to the last bit
+            self.H = self.H / 2 + self.H.T / 2
         self.b = shaped_array("b", b, (len(self.H),))
         self.shape = self.b.shape
         self.dtype = np.result_type(self.H.dtype, self.b.dtype)
-        spectrum = np.linalg.eigvalsh(self.H)
+        spectrum = np.linalg.eigvalsh(self.H.astype(np.float64))
         if spectrum[0] < -rounding * max(spectrum[-1], 0) or spectrum[-1] <= 0:
             raise InputError(
                 "H: expected a positive semi-definite matrix other than zero, "
                 f"got eigenvalues {spectrum[0]:.3g} … {spectrum[-1]:.3g}"
             )
         self.L = float(spectrum[-1])
-        self.mu = max(float(spectrum[0]), 0.0)
+        # A lower bound, what rounding may have added taken off.
+        self.mu = max(float(spectrum[0]) - 4 * len(spectrum) * EPS * self.L, 0.0)
 
     def __repr__(self) -> str:
         return f"Quadratic(H of shape {self.H.shape})"
@@ -140,6 +157,13 @@ class Quadratic(ThroughImage, QuadraticObjective):
         gradient: Array = image - self.b
         return gradient
 
+    def gradient_rounding(self, x: Array) -> float:
+        terms = magnitudes(self.H, x) + np.abs(self.gradient(x))
+        return (len(x) + 4) * EPS * length(terms)
+
+    def curvature_rounding(self, z: Array) -> float:
+        return (len(z) + 4) * EPS * float(np.abs(z) @ magnitudes(self.H, z))
+
     def curvature(self, z: Array, image: Array) -> float:
         return float(np.vdot(z, image))
 
@@ -151,6 +175,15 @@ def half_square(r: Array) -> float:
     """½‖r‖², summed in float64."""
     flat = r.reshape(-1).astype(np.float64, copy=False)
     return 0.5 * float(flat @ flat)
+
+
+def magnitudes(A: Any, x: Array) -> Array:
+    """|A||x|, the terms of Ax; a bound on each of them where the entries of A are not known."""
+    if hasattr(A, "dot") and hasattr(A, "__abs__"):
+        terms: Array = abs(A) @ np.abs(x)
+        return terms
+    size = largest_singular_value(A) * length(x)
+    return np.full(A.shape[0], size)
 
 
 def linear_map(name: str, value: Any) -> Any:
@@ -169,10 +202,21 @@ def linear_map(name: str, value: Any) -> Any:
     return real_array(name, value, ndim=2)
 
 
+def squared(name: str, norm: float) -> float:
+    """‖A‖² as a smoothness constant, where that is still a number."""
+    square = norm * norm
+    if norm and not float_info.min <= square < inf:
+        raise InputError(
+            f"{name}: the square of its largest singular value {norm:.3g} is out of the range of "
+            "floating point; expected a matrix of moderate scale"
+        )
+    return square
+
+
 def largest_singular_value(A: Any) -> float:
     """‖A‖₂: a dense factorisation where it is small, Lanczos otherwise."""
     if isinstance(A, np.ndarray) and min(A.shape) <= DENSE_LIMIT:
-        return float(np.linalg.norm(A, 2))
+        return float(np.linalg.norm(A.astype(np.float64, copy=False), 2))
     from pursuit.base.leading_pair import leading_pair
 
     # From its shorter side the iteration ends in as many steps as that has entries.

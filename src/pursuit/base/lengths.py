@@ -1,0 +1,39 @@
+"""Euclidean norms that neither overflow nor underflow where the numbers themselves do not."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from pursuit.base.validation import Array
+
+EPS = float(np.finfo(np.float64).eps)
+_COMFORT = (1e-250, 1e250)
+"""Sums of squares in this range have lost nothing to underflow or overflow."""
+_EASY = (1e-100, 1e100)
+"""Largest entries in this range have squares of which nothing that counts is lost."""
+
+
+def scale(entries: Array) -> float:
+    """What to divide entries by before they are squared: one, unless they are huge or tiny."""
+    peak = float(np.abs(entries).max(initial=0.0))
+    return 1.0 if peak == 0 or _EASY[0] < peak < _EASY[1] else peak
+
+
+def length(x: Array) -> float:
+    """‖x‖, in float64; of a matrix, that of all its entries."""
+    flat = x.reshape(-1).astype(np.float64, copy=False)
+    size = scale(flat)
+    return size * float(np.linalg.norm(flat if size == 1 else flat / size))
+
+
+def row_norms(matrix: Array) -> Array:
+    """‖row‖ without overflow or underflow, in the matrix's precision."""
+    squares = np.einsum("ij,ij->i", matrix, matrix, dtype=np.float64)
+    if squares.min() > _COMFORT[0] and squares.max() < _COMFORT[1]:
+        lengths: Array = np.sqrt(squares).astype(matrix.dtype)
+        return lengths
+    peak = np.abs(matrix).max(axis=1)
+    safe = np.where(peak == 0, 1, peak)[:, None]
+    scaled = (matrix / safe).astype(np.float64, copy=False)
+    norms: Array = (peak * np.sqrt(np.einsum("ij,ij->i", scaled, scaled))).astype(matrix.dtype)
+    return norms
