@@ -283,20 +283,13 @@ def test_a_stopped_run_into_a_folder_is_continued_with_the_same_bits(tmp_path, m
 def test_an_unfinished_folder_of_version_0_1_0_is_not_continued_by_other_steps(tmp_path):
     """Its accelerated took other steps, by a Gram matrix."""
     plan = "Gram matrix of 0.0154 MiB in float64, blocks of 372 signals"
-    names = ("dictionary", "signals", "method", "nonnegative", "seed", "n_nonzero", "max_iter")
-    identity = dict.fromkeys((*names, "rtol", "atol", "unit_atoms", "precision"), "None")
-    encode(SIGNALS[:5], ATOMS, CONJUGATE, out=tmp_path / "now")
-    now = json.loads((tmp_path / "now" / "about.json").read_text())["pursuit codes"]
-    identity |= {name: text for name, text in now["identity"].items() if name != "plan"}
     about = {
         **{"format": 1, "n_atoms": 45, "method": CONJUGATE, "plan": plan, "block": 372},
-        **{"width": 45, "dtype": "<f8", "signals": 5, "identity": {**identity, "plan": plan}},
-        "complete": False,
+        **{"width": 45, "dtype": "<f8", "signals": 5, "identity": {}, "complete": False},
     }
-    (tmp_path / "then").mkdir()
-    (tmp_path / "then" / "about.json").write_text(json.dumps({"pursuit codes": about}))
-    with pytest.raises(InputError, match=r"version 0\.1\.0|its plan is Gram matrix of 0\.0154"):
-        encode(SIGNALS[:5], ATOMS, CONJUGATE, out=tmp_path / "then", resume=True)
+    (tmp_path / "about.json").write_text(json.dumps({"pursuit codes": about}))
+    with pytest.raises(InputError, match=r"version 0\.1\.0"):
+        encode(SIGNALS[:5], ATOMS, CONJUGATE, out=tmp_path, resume=True)
 
 
 # The door -------------------------------------------------------------------------------------

@@ -47,12 +47,14 @@ class Frame:
     @staticmethod
     def of(atoms: Array, dtype: np.dtype[Any]) -> Frame:
         """The atoms (n, d), divided by their norms, for work in a precision."""
-        top = np.abs(atoms).max(axis=1).astype(np.float64)  # squares stay within the range
-        near = atoms / top[:, None]
-        lengths = np.linalg.norm(near, axis=1)
-        unit, norms = near / lengths[:, None], top * lengths
+        unit = atoms.astype(np.float64)
+        top = np.maximum(unit.max(axis=1), -unit.min(axis=1))  # squares stay within the range
+        unit /= top[:, None]
+        lengths = np.sqrt(dot(unit.T, unit.T))
+        unit /= lengths[:, None]
+        norms = top * lengths
         if len(atoms) >= atoms.shape[1] or len(atoms) > FEW:
-            return Frame(unit.astype(dtype), None, norms)
+            return Frame(unit.astype(dtype, copy=False), None, norms)
         basis, upper = np.linalg.qr(unit.T)
         return Frame(np.ascontiguousarray(upper.T, dtype), basis.astype(dtype), norms)
 

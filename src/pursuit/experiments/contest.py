@@ -1,4 +1,4 @@
-"""One method on one set of signals: all at once where there is a form for that, else `solve`."""
+"""One method on some signals, all at once, by what `encode` runs."""
 
 from __future__ import annotations
 
@@ -15,10 +15,6 @@ from pursuit.encoding.runs import BLOCK, Rules, rules_of, run_batch
 from pursuit.methods import Method, accelerated
 from pursuit.objectives import SquaredDistance
 from pursuit.objectives.problem import Problem
-from pursuit.solving.driver import solve
-
-RESOLUTION = 1e-13
-"""A run that converges ends when its loss is this share of the first: below is rounding."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,8 +78,6 @@ class Field:
         rules = rules_of(method, self.problem)
         if rules is not None:
             return self._compiled(rules, grid, seed, bar)
-        if len(self.signals) == 1:
-            return self._solved(method, grid, seed)
         return self._conjugate(grid, bar) if method == accelerated() else None
 
     def _compiled(self, rules: Rules, grid: Array, seed: int, bar: Silent | None) -> Course:
@@ -102,23 +96,3 @@ class Field:
         # A run that ended stays where it ended. Each step looks at all atoms and combines them.
         spent = np.minimum(steps[:, None], grid).mean(axis=0)
         return Course(values[np.minimum(grid, len(values) - 1)], 2 * spent, np.nan)
-
-    def _solved(self, method: Method, grid: Array, seed: int) -> Course:
-        f = SquaredDistance(self.signals[0])
-        enough = self.floor + RESOLUTION * (f.value(np.zeros(self.atoms.shape)) - self.floor)
-        result = solve(
-            f,
-            self.atoms,
-            method,
-            max_iter=int(grid[-1]),
-            tol=0,
-            target=enough,
-            every=1,
-            progress=False,
-            seed=seed,
-            unit_atoms=False,
-        )
-        # A run that ended early stays where it ended.
-        seen = np.minimum(grid, result.trace.iteration[-1])
-        values = np.maximum(result.trace.value[seen] - self.floor, 0)
-        return Course(values, result.trace.products[seen], np.nan)
