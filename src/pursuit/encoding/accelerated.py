@@ -9,11 +9,10 @@ from typing import Any
 import numpy as np
 
 from pursuit.base.validation import Array
-from pursuit.encoding.codes import Piece
 from pursuit.encoding.conjugate import ConjugateBlock, Frame, dot
 from pursuit.encoding.job import Job
 from pursuit.encoding.plan import WORK_BYTES, Form, Plan
-from pursuit.encoding.prepare import Signals
+from pursuit.kernels.layouts import Piece, Signals
 from pursuit.kernels.pursuit import CONVERGED, MAX_ITER, STALLED
 
 EASY, HARD = 30.0, 1000.0

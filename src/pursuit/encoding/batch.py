@@ -22,7 +22,6 @@ from pursuit.base.threads import single_threaded_blas
 from pursuit.base.validation import Array
 from pursuit.encoding import forms
 from pursuit.encoding.buffers import fresh, room_for
-from pursuit.encoding.codes import Piece
 from pursuit.encoding.job import Job
 from pursuit.encoding.limits import Limits
 from pursuit.encoding.plan import GRAM_BYTES, WORK_BYTES, Form, Plan
@@ -36,6 +35,7 @@ from pursuit.encoding.runs import (
     rules_of,
     segments,
 )
+from pursuit.kernels.layouts import Piece
 from pursuit.kernels.pursuit import GOING, Block
 from pursuit.kernels.runs import Record, Setting, Watch, close
 from pursuit.methods import NAMED

@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, NamedTuple, overload
+from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 
@@ -14,6 +14,7 @@ from pursuit.base.archive import Kind, load_archive, save_archive
 from pursuit.base.errors import InputError
 from pursuit.base.threads import for_each_block
 from pursuit.base.validation import Array, plain_array
+from pursuit.kernels.layouts import Piece
 from pursuit.solving.results import Status
 
 if TYPE_CHECKING:
@@ -26,17 +27,6 @@ _STATUSES = tuple(Status)
 _ARRAYS = ("indptr", "indices", "values", "residual_norms", "iterations", "statuses")
 Selection = slice | Array
 """Which signals: a slice, or their numbers."""
-
-
-class Piece(NamedTuple):
-    """The codes of some signals, one after another."""
-
-    sizes: Array
-    indices: Array
-    values: Array
-    residual_norms: Array
-    iterations: Array
-    statuses: Array
 
 
 def _concatenated(pieces: list[Piece], threads: int) -> Piece:

@@ -11,14 +11,14 @@ from collections.abc import Callable
 import numpy as np
 
 from pursuit.base.validation import Array
-from pursuit.encoding.buffers import aligned, fresh, room_for
-from pursuit.encoding.codes import Piece
+from pursuit.encoding.buffers import fresh, room_for
 from pursuit.encoding.forms import symmetric_product
 from pursuit.encoding.job import Job
 from pursuit.encoding.plan import Form
 from pursuit.kernels import cone as cone_kernels
 from pursuit.kernels import pursuit as kernels
 from pursuit.kernels.cone import Room, Small
+from pursuit.kernels.layouts import Piece, aligned
 from pursuit.kernels.pursuit import Atoms, Block, Rules
 from pursuit.kernels.simd import NARROW
 

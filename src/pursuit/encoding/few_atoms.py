@@ -9,11 +9,11 @@ import numpy as np
 from pursuit.base.progress import Silent
 from pursuit.base.threads import for_each_block
 from pursuit.base.validation import Array
-from pursuit.encoding.codes import Piece
 from pursuit.encoding.job import Job
 from pursuit.encoding.plan import Form
-from pursuit.encoding.prepare import Signals, contiguous
+from pursuit.encoding.prepare import contiguous
 from pursuit.kernels.few_atoms import UNCOMFORTABLE, abreast, few_of, tile_for
+from pursuit.kernels.layouts import Piece, Signals
 from pursuit.kernels.pursuit import NOTHING
 from pursuit.kernels.simd import NARROW
 

@@ -30,9 +30,10 @@ import numpy as np
 from pursuit.base.errors import InputError
 from pursuit.base.validation import Array
 from pursuit.encoding.about import UNSEALED, About, read_about
-from pursuit.encoding.codes import Code, Codes, Piece, Selection, unsound
+from pursuit.encoding.codes import Code, Codes, Selection, unsound
 from pursuit.encoding.marks import FINISHED, read_marks
 from pursuit.encoding.stored import StoredRows
+from pursuit.kernels.layouts import Piece
 
 ROWS = 2**16
 """Codes that `StoredCodes.parts` gives at a time."""

@@ -10,13 +10,13 @@ from pursuit.base.progress import Silent
 from pursuit.base.threads import for_each_block
 from pursuit.base.validation import Array
 from pursuit.encoding import few_atoms as abreast
-from pursuit.encoding.buffers import aligned, fresh, room_for
-from pursuit.encoding.codes import Piece
+from pursuit.encoding.buffers import fresh, room_for
 from pursuit.encoding.few_atoms import Abreast
 from pursuit.encoding.job import Job
 from pursuit.encoding.limits import CONJUGATE, STEPWISE
 from pursuit.encoding.plan import Form
 from pursuit.kernels import pursuit as kernels
+from pursuit.kernels.layouts import Piece, aligned
 from pursuit.kernels.pursuit import Bases, Block, Gram, Work
 from pursuit.kernels.simd import NARROW
 

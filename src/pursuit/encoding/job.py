@@ -9,11 +9,11 @@ import numpy as np
 
 from pursuit.base.errors import InputError
 from pursuit.base.validation import Array
-from pursuit.encoding.codes import Piece
 from pursuit.encoding.limits import Limits
 from pursuit.encoding.plan import Plan
-from pursuit.encoding.prepare import Signals, prepare_signals
+from pursuit.encoding.prepare import prepare_signals
 from pursuit.kernels import pursuit as kernels
+from pursuit.kernels.layouts import Piece, Signals
 from pursuit.kernels.pursuit import Atoms, Found, Rules
 from pursuit.kernels.simd import WIDE
 

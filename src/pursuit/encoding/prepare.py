@@ -6,26 +6,17 @@ of 1e±20 in float32 lose nothing.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from pursuit.base.errors import InputError
 from pursuit.base.threads import for_each_block
 from pursuit.base.validation import Array, plain_array
+from pursuit.kernels.layouts import COMFORT, Signals
 from pursuit.kernels.pursuit import Atoms, project, sum_squares
 
-# Squared norms in this range leave room for products and rounding errors in either precision.
-COMFORT = {np.dtype(np.float32): (2.0**-60, 2.0**60), np.dtype(np.float64): (2.0**-300, 2.0**300)}
 _ROWS = 1024
-
-
-class Signals(NamedTuple):
-    """Some signals: rows, squared norms, and the power of two that was divided out of each."""
-
-    x: Array
-    norm2: Array
-    unscale: Array
 
 
 def real_rows(name: str, value: object) -> Array:

@@ -19,10 +19,11 @@ from pursuit.base.threads import for_each_block
 from pursuit.base.validation import Array
 from pursuit.encoding import forms
 from pursuit.encoding.about import About
-from pursuit.encoding.codes import Codes, Piece
+from pursuit.encoding.codes import Codes
 from pursuit.encoding.job import Job
 from pursuit.encoding.sources import Blocks
 from pursuit.encoding.writer import Writer
+from pursuit.kernels.layouts import Piece
 from pursuit.solving.state import fingerprint
 
 SAMPLED_ROWS = 64

@@ -23,11 +23,12 @@ from pursuit.base.archive import PART, replacement
 from pursuit.base.errors import InputError, PursuitError
 from pursuit.base.validation import Array
 from pursuit.encoding.about import UNSEALED, About, read_about, write_about
-from pursuit.encoding.codes import Codes, Piece
+from pursuit.encoding.codes import Codes
 from pursuit.encoding.folder import open_folder
 from pursuit.encoding.marks import FINISHED, RECORD, read_marks, record
 from pursuit.encoding.stored import StoredRows
 from pursuit.files.npy import npy_header
+from pursuit.kernels.layouts import Piece
 
 SECONDS = 2.0
 """Between two moments at which rows are forced to the disk and their blocks are marked."""

@@ -11,9 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from pursuit.base.validation import Array
-from pursuit.encoding.buffers import aligned
-from pursuit.encoding.codes import Piece
-from pursuit.encoding.prepare import COMFORT, Signals
+from pursuit.kernels.layouts import COMFORT, Piece, Signals, aligned
 from pursuit.kernels.pursuit import CONVERGED, MAX_ITER, NOTHING, Rules, inlined, uncounted
 from pursuit.kernels.simd import (
     MIDDLING,
