@@ -196,7 +196,7 @@ def test_the_command_line_continues_a_run_and_refuses_another(pursuit, tmp_path)
     assert_same(encode(SIGNALS, ATOMS, "matching-pursuit", max_iter=4), Codes.open(out))
     for more, sentence in (
         ([], "is not empty"),
-        (["--resume", "--nonzero", 3], "another job: its method is matching-pursuit"),
+        (["--resume", "--nonzero", 3], "another job: its --method is matching-pursuit"),
         (["--method", "guess"], "expected one of matching-pursuit, orthogonal"),
         (["--variable", "signals"], "holds one array and no names"),
     ):
