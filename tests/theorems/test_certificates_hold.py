@@ -147,19 +147,18 @@ def test_no_rate_is_measured_without_a_direction(theorem):
             theorem(f, Coordinates(2))
 
 
-@pytest.mark.parametrize("depth", np.linspace(4, 15.5, 24))
-def test_near_singularity_a_slope_certificate_takes_off_what_rounding_adds(depth):
-    """Started where the certificate is attained, it falls short as soon as μ_A is too large."""
-    rng = np.random.default_rng(int(10 * depth))
-    axes = np.linalg.qr(rng.standard_normal((3, 3)))[0]
-    H = (axes * [1.0, 0.3, 10.0**-depth]) @ axes.T
-    f = Quadratic((H + H.T) / 2, np.zeros(3))
-    atoms = Coordinates(3)
-    true = truth(f, np.eye(3))
-    corner = np.sign(axes[:, 2])  # H⁻¹ is largest there, up to the other eigenvalues
-    run = solve(f, atoms, x0=axes[:, 2] * (corner @ axes[:, 2]), max_iter=0)
-    if not run.certificate.missing:
-        assert true(run.x) - true.lowest <= run.certificate.bound
+@pytest.mark.parametrize("n", [2, 4, 6])
+def test_near_singularity_a_slope_certificate_takes_off_what_rounding_adds(n):
+    """H = δI + (1 − δ)11ᵀ, whose floats are exact: at signs that sum to zero it is attained."""
+    signs, certified = np.resize([1.0, -1.0], n), 0
+    for delta in (k * 2.0**-e for e in range(30, 52) for k in range(1, 15, 2)):
+        f = Quadratic(delta * np.eye(n) + (1 - delta), np.zeros(n))
+        assert (f.H @ signs == delta * signs).all()
+        certificate = solve(f, Coordinates(n), x0=signs, max_iter=0).certificate
+        if not certificate.missing:
+            certified += 1
+            assert n * delta / 2 <= certificate.bound, delta
+    assert certified > 110
 
 
 @pytest.mark.parametrize("name", ["accelerated-affine-invariant", "accelerated-random"])

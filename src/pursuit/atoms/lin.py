@@ -84,13 +84,13 @@ def lin(atoms: Array) -> Lin:
     columns = np.abs(rows).max(axis=0)
     used = columns > 0
     dimension, tolerance = len(used), max(rows.shape) * EPS
-    balanced = rows[:, used] / columns[used]
-    rank = _clear(np.linalg.svd(balanced, compute_uv=False), tolerance)
+    rows /= np.where(used, columns, 1.0)
+    rank = _clear(np.linalg.svd(rows, compute_uv=False), tolerance)
     if rank == dimension:
         return Lin(dimension)
-    if rank == balanced.shape[1]:
+    if rank == np.count_nonzero(used):
         return Lin(dimension, np.eye(dimension)[used], 0.0, atoms)
-    _, s, vt = np.linalg.svd(rows, full_matrices=False)
+    _, s, vt = np.linalg.svd(unit_rows(atoms), full_matrices=False)
     rank = max(rank, _clear(s, tolerance))
     seen = s[rank - 1] > tolerance * s[0]
     return Lin(dimension, vt[:rank], tolerance * s[0] / s[rank - 1] if seen else 1.0, atoms)

@@ -9,8 +9,8 @@ import numpy as np
 from pursuit.atoms.base import AtomSet, FiniteAtoms
 from pursuit.atoms.closed_forms import closed_form
 from pursuit.atoms.sampling import as_sampling
-from pursuit.atoms.whitening import whiten
-from pursuit.base.validation import positive
+from pursuit.atoms.whitening import Whitened, whiten
+from pursuit.base.validation import Array, positive
 from pursuit.geometry.constant import Constant, Kind, at_most, product
 from pursuit.geometry.polar import ON, corners
 from pursuit.geometry.span import inside, lengths
@@ -83,25 +83,32 @@ def nu(atoms: AtomSet, sampling: object | None = None, *, delta: float = 1.0) ->
         return at_most(exact, exact / delta**2, serves)
     if not isinstance(atoms, FiniteAtoms):
         return Constant(safe_nu(atoms) / delta**2, Kind.UPPER, serves)
-    moments, norms = sampling.moments, lengths(atoms)
-    size = float(norms.max())
     # In these coordinates Σ p_j w_j c_j² of a direction is its squared length.
-    whitened = whiten(inside(atoms) / size, sampling.p * moments.leverage)
+    size, weights = float(lengths(atoms).max()), sampling.p * sampling.moments.leverage
+    whitened = whiten(inside(atoms) / size, weights)
     if not whitened.rounding < 1:
         return Constant(safe_nu(atoms) / delta**2, Kind.UPPER, serves)
+    lower, upper, best = _at_corners(atoms, whitened, sampling.moments.rounding, delta)
+    witness = (whitened.transform @ best) @ atoms.lin.axes
+    ends = [product("ν", end, size, size) for end in (min(lower, upper), upper)]
+    return at_most(ends[0], ends[1], serves, witness.reshape(atoms.shape))
+
+
+def _at_corners(
+    atoms: FiniteAtoms, whitened: Whitened, rounding: float, delta: float
+) -> tuple[float, float, Array]:
+    """Bounds on ν over the squared radius, and the best corner found."""
+    norms = lengths(atoms)
     found = corners(whitened.whitened)
     values = np.einsum("ij,ij->i", found.points, found.points)
     active = np.abs(found.points @ whitened.whitened.T) > 1 - 10 * ON
-    attained = values * np.where(active, (norms / size) ** 2, 0.0).max(axis=1)
+    attained = values * np.where(active, (norms / norms.max()) ** 2, 0.0).max(axis=1)
     best = int(np.argmax(attained))
-    blurs = whitened.rounding, moments.rounding, float(whitened.blurs.max())
+    blurs = whitened.rounding, rounding, float(whitened.blurs.max())
     lower, _ = _enclosed(float(attained[best]), *blurs)
     # Σ p_j w_j = r, so that Σ p_j w_j c_j² ≤ r; the search may have proved less.
-    longest = min(_enclosed(found.longest * found.longest, *blurs)[1], float(atoms.rank))
-    upper = longest / delta**2
+    upper = min(_enclosed(found.longest * found.longest, *blurs)[1], float(atoms.rank)) / delta**2
     if found.complete and delta == 1:
         slack = found.longest * found.longest / float(values.max())
         upper = min(upper, _enclosed(float(attained[best]) * slack, *blurs)[1])
-    witness = (whitened.transform @ found.points[best]) @ atoms.lin.axes
-    ends = [product("ν", end, size, size) for end in (min(lower, upper), upper)]
-    return at_most(ends[0], ends[1], serves, witness.reshape(atoms.shape))
+    return lower, upper, found.points[best]
