@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from unit.test_corrective import QUADRATICS, SMOOTH, objective
+from unit.smooth_problems import QUADRATICS, SMOOTH, objective
 
 from pursuit import (
     Coordinates,
