@@ -1,0 +1,104 @@
+"""The house: every file in its room, imports that go down only."""
+
+import ast
+from pathlib import Path
+
+import pytest
+
+import pursuit
+
+ROOT = Path(pursuit.__file__).parent
+TESTS = Path(__file__).parents[1]
+# From the roof to the ground: a room imports the lines below it, and of its own line what stands
+# to its right.
+LINES = [
+    ["cli", "commands"],
+    ["report"],
+    ["experiments", "unmixing", "estimators", "learning"],
+    ["encoding", "solving"],
+    ["methods"],
+    ["acceleration", "active"],
+    ["rules"],
+    ["certificates", "rates", "geometry"],
+    ["points"],
+    ["objectives"],
+    ["atoms", "penalties", "kernels", "files"],
+    ["plots"],
+    ["base"],
+]
+PLACE = {room: (i, j) for i, line in enumerate(LINES) for j, room in enumerate(line)}
+MODULES = sorted(ROOT.rglob("*.py"))
+
+
+def name_of(path):
+    """The parts of a module's name, without the package's."""
+    parts = list(path.relative_to(ROOT).with_suffix("").parts)
+    return parts[:-1] if parts[-1] == "__init__" else parts
+
+
+def run_time_imports(path):
+    """Every module that a file imports when it runs, at its top or inside a function."""
+    tree = ast.parse(path.read_text())
+    skipped = {
+        id(node)
+        for block in ast.walk(tree)
+        if isinstance(block, ast.If) and "TYPE_CHECKING" in ast.unparse(block.test)
+        for node in ast.walk(block)
+    }
+    for node in ast.walk(tree):
+        if id(node) in skipped:
+            continue
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            yield from (f"{node.module}.{alias.name}" for alias in node.names)
+
+
+@pytest.mark.parametrize("path", MODULES, ids=lambda path: ".".join(name_of(path)) or "pursuit")
+def test_imports_go_down_only(path):
+    own = name_of(path)
+    if not own or own[0] == "testing":  # the names of the package; what may import everything
+        return
+    for imported in run_time_imports(path):
+        parts = imported.split(".")
+        if parts[0] == "pursuit" and parts[1] not in (own[0], "__version__"):
+            assert PLACE[parts[1]] > PLACE[own[0]], f"{imported} is above"
+
+
+@pytest.mark.parametrize("path", MODULES, ids=lambda path: ".".join(name_of(path)) or "pursuit")
+def test_only_kernels_import_the_compiler(path):
+    compiler = [name for name in run_time_imports(path) if name.split(".")[0] == "numba"]
+    assert not compiler or name_of(path)[0] == "kernels"
+
+
+def test_kernels_import_nothing_but_base():
+    for path in MODULES:
+        if name_of(path)[:1] == ["kernels"]:
+            rooms = {n.split(".")[1] for n in run_time_imports(path) if n.startswith("pursuit.")}
+            assert rooms <= {"kernels", "base"}, path
+
+
+def test_nothing_imports_the_contracts():
+    for path in MODULES:
+        if name_of(path)[:1] not in ([], ["testing"]):
+            assert not any(n.startswith("pursuit.testing") for n in run_time_imports(path)), path
+
+
+def test_modules_at_the_top_are_few_and_public():
+    top = {path.stem for path in ROOT.glob("*.py")} - {"__init__", "__main__"}
+    assert len(top) <= 10
+    assert top <= {*pursuit.__all__, "cli"}
+
+
+def test_every_room_says_what_it_is_for():
+    for folder in ROOT.iterdir():
+        if folder.is_dir() and list(folder.glob("*.py")):
+            says = ast.get_docstring(ast.parse((folder / "__init__.py").read_text()))
+            assert says, folder
+            assert folder.name in PLACE or folder.name == "testing", folder
+
+
+def test_no_test_imports_another():
+    for path in TESTS.rglob("*.py"):
+        for imported in run_time_imports(path):
+            assert not any(part.startswith("test_") for part in imported.split(".")), path
