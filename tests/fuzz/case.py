@@ -12,11 +12,11 @@ from typing import Any
 
 import numpy as np
 
-from pursuit import InputError
+from pursuit import InputError, PursuitError
 
 LONGEST_SENTENCE = 600
 """Characters; what is longer is a dump of a value, not a sentence."""
-NOT_A_SENTENCE = re.compile(r"Traceback|<class |\bobject at 0x|\btype object '|\bNoneType\b")
+NOT_A_SENTENCE = re.compile(r"Traceback|<class |\bobject at 0x|\btype object '")
 """What a message that was written for people does not contain."""
 
 AS_IN_A_SESSION: Any = {"divide": "warn", "over": "warn", "under": "ignore", "invalid": "warn"}
@@ -125,6 +125,12 @@ class Case:
             check_sentence(str(error), names)
             if valid:
                 raise Finding(f"refused although nothing is wrong: {error}") from error
+            raise Refused(str(error)) from error
+        except PursuitError as error:
+            if "cannot be written" not in str(error):
+                raise
+            self.refusals += 1
+            check_sentence(str(error), names)
             raise Refused(str(error)) from error
         finally:
             self.check_inputs()

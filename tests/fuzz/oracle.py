@@ -15,6 +15,8 @@ import numpy as np
 Array = np.ndarray
 LD = np.longdouble
 EPS = float(np.finfo(LD).eps)
+FLOOR = np.finfo(LD).smallest_normal
+"""Above zero, for a division."""
 ROOM = 16.0
 """What every bound on rounding is multiplied by: bounds are made for the order of magnitude."""
 
@@ -67,8 +69,7 @@ class Model(ABC):
 
     def hessian_rows(self, rows: Array) -> Array:
         """H z for each row z, where f is a quadratic."""
-        origin = self.gradient(np.zeros(self.size, LD))
-        return np.array([self.gradient(z) - origin for z in rows])
+        raise NotImplementedError
 
 
 class Squares(Model):
@@ -94,6 +95,9 @@ class Squares(Model):
         value = (r + dr) @ dr + m * eps * (r @ r) + m * tiny
         return value, np.abs(self.A).T @ (dr + m * eps * r) + m * tiny
 
+    def hessian_rows(self, rows: Array) -> Array:
+        return (rows @ self.A.T) @ self.A
+
     def bends(self, rows: Array) -> Array:
         images = rows @ self.A.T
         return (images * images).sum(axis=1)
@@ -118,6 +122,9 @@ class Bowl(Model):
         d = self.size
         value = 2 * d * eps * np.abs(x) @ (size + np.abs(self.b)) + d * tiny
         return value, d * eps * (size + np.abs(self.b)) + uneven + d * tiny
+
+    def hessian_rows(self, rows: Array) -> Array:
+        return rows @ (self.H + self.H.T) / 2
 
     def bends(self, rows: Array) -> Array:
         return ((rows @ self.H) * rows).sum(axis=1)

@@ -16,8 +16,7 @@ from fuzz.generators import Array, cast, laid_out, magnitude, near, real_type, r
 from fuzz.oracle import LD, Bowl, Losses, Model, Squares, eps_of, exact, norm
 
 NAMES = frozenset(
-    "f atoms b A H X y l2 weights delta groups size n M function shape radius sample rank value "
-    "gradient L mu rows columns sparse left right B".split()
+    ["f", "atoms", "b", "A", "H", "X", "y", "l2", "weights", "delta", "groups", "size", "n", "M", "function", "shape", "radius", "sample", "rank", "value", "gradient", "L", "mu", "rows", "columns", "sparse", "left", "right", "B"]
 )
 """What a refusal to make an objective or a set may be about."""
 

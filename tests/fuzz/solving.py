@@ -18,11 +18,14 @@ from fuzz.solve_checks import Posed, check_result
 from pursuit import methods
 
 OPTIONS = tuple(inspect.signature(pursuit.solve).parameters)
-NAMES = PROBLEM_NAMES | set(OPTIONS) | set(
-    "L L_A nu m indices sampling kappa direction step probe exploration M patience delta signals "
-    "seed resume checkpoint mu_A".split()
+NAMES = (
+    PROBLEM_NAMES
+    | set(OPTIONS)
+    | set(
+        ["L", "L_A", "nu", "m", "indices", "sampling", "kappa", "direction", "step", "probe", "exploration", "M", "patience", "delta", "signals", "seed", "resume", "checkpoint", "mu_A"]
+    )
 )
-JUNKED = tuple(name for name in OPTIONS[3:] if name not in ("progress", "checkpoint"))
+JUNKED = tuple(name for name in OPTIONS[3:] if name not in ("progress", "checkpoint", "callback"))
 RANDOM = ("random-pursuit", "accelerated-random", "accelerated-matching-pursuit", "gradient-free")
 FALLING = ("matching-pursuit", "affine-invariant", "random-pursuit", "orthogonal", "blended",
            "gradient-free")  # fmt: skip
@@ -174,9 +177,7 @@ def _options(case: Case, atoms: Atoms, target: Target) -> dict[str, Any]:
     return junked(case, _started(case, atoms, target, options), JUNKED)
 
 
-def _started(
-    case: Case, atoms: Atoms, target: Target, options: dict[str, Any]
-) -> dict[str, Any]:
+def _started(case: Case, atoms: Atoms, target: Target, options: dict[str, Any]) -> dict[str, Any]:
     """With a start other than zero, now and then."""
     if not case.chance(0.2) or atoms.rows is None:
         return options
@@ -240,7 +241,9 @@ def _observed(case: Case, posed: Posed, call: Call, result: Any) -> None:
         return
     seen: list[int] = []
     every = case.pick(1, 2, 7, 1000)
-    watched = case.ask(lambda: call(every=every, callback=lambda s: seen.append(s.iteration)), NAMES)
+    watched = case.ask(
+        lambda: call(every=every, callback=lambda s: seen.append(s.iteration)), NAMES
+    )
     same(case, result, watched, f"observed every {every}, a run is another")
     case.require(seen == watched.trace.iteration.tolist(), "the callback missed an observation")
 
