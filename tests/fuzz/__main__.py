@@ -8,9 +8,6 @@ import sys
 import time
 from collections import Counter
 
-for _name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS"):
-    os.environ.setdefault(_name, "1")  # read when NumPy is loaded, which comes next
-
 import numpy as np
 
 from fuzz.areas import AREAS

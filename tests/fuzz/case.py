@@ -23,6 +23,11 @@ AS_IN_A_SESSION: Any = {"divide": "warn", "over": "warn", "under": "ignore", "in
 """NumPy's error settings when it is imported."""
 
 
+def words(text: str) -> frozenset[str]:
+    """The words of a text."""
+    return frozenset(text.split())
+
+
 class Finding(Exception):
     """The library did something that it must not do; the text is one line."""
 

@@ -10,13 +10,14 @@ import contextlib
 import io
 import json
 import sys
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 import pursuit
-from fuzz.case import Case, Finding
+from fuzz.case import Case, Finding, words
 from fuzz.damage import damaged
 from fuzz.encoding import same
 from fuzz.generators import Array
@@ -25,8 +26,12 @@ from fuzz.readers import written
 from fuzz.unmixing import Mixed, check_unmixing
 from pursuit import Codes, InputError, cli, geometry
 
-OPTIONS = frozenset(
-    ["--dictionary", "--out", "--nonzero", "--method", "--nonnegative", "--max-iter", "--rtol", "--atol", "--seed", "--resume", "--columns", "--variable", "--dictionary-variable", "--threads", "--report", "--constraint", "--picker", "--endmembers", "--endmember-variable", "--names", "--layout", "--shape", "--bad-bands", "--nodata", "--scale", "-r", "-o", "--unit", "--json", "--data", "--seeds", "--iterations", "--overwrite", "--force", "SIGNALS", "SCENE", "FILE", "CODES", "EXPERIMENT"]
+OPTIONS = words(
+    "--dictionary --out --nonzero --method --nonnegative --max-iter --rtol --atol --seed --resume "
+    "--columns --variable --dictionary-variable --threads --report --constraint --picker "
+    "--endmembers --endmember-variable --names --layout --shape --bad-bands --nodata --scale -r -o "
+    "--unit --json --data --seeds --iterations --overwrite --force "
+    "SIGNALS SCENE FILE CODES EXPERIMENT"
 )
 WILD = ("", "nan", "inf", "-1", "0", "1e400", "3.5", "x", "[]", "ü", "1" * 40, "--", " ")
 
@@ -124,7 +129,7 @@ def _encode(case: Case) -> None:
     if case.odd:
         Codes.open(out)
         return
-    chosen = dict(zip(arguments, arguments[1:], strict=False))
+    chosen = dict(pairwise(arguments))
     options = {"seed": int(chosen.get("--seed", 0)), "rtol": chosen.get("--rtol")}
     found = Codes.open(out)  # text and old files of MATLAB have no float32
     stored = signals.astype(found.dtype), atoms.astype(found.dtype)

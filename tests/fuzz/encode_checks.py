@@ -148,7 +148,7 @@ def _converged(case: Case, signal: Signal) -> None:
     flat = signal.slopes.max() <= CLEAR * signal.eps * max(norm(signal.y), true) + signal.rounding
     case.require(
         reached or flat,
-        f"CONVERGED with residual norm {float(true):.4g} and slope {float(signal.slopes.max()):.4g}",
+        f"CONVERGED with residual {float(true):.4g} and slope {float(signal.slopes.max()):.4g}",
     )
 
 

@@ -158,6 +158,3 @@ def _used(case: Case, asked: Encoded, call: Any, codes: Any) -> None:
     codes.matrix.data[...] = 7
     same = before == (codes.indices.tobytes(), codes.values.tobytes())
     case.require(same, "what is done to codes.matrix changes the codes")
-
-
-__all__ = ["encode_case", "pose", "same"]

@@ -1,4 +1,4 @@
-"""The area `geometry`: constants, rates and sampling, held against directions that would break them.
+"""The area `geometry`: constants, rates and sampling, tried on directions that would break them.
 
 A constant is a bound on something over all directions. It is tested on many, those included at
 which the library says that it is attained, and on what a few lines of linear algebra say.
@@ -11,15 +11,16 @@ from typing import Any
 import numpy as np
 
 import pursuit
-from fuzz.case import Case
+from fuzz.case import Case, words
 from fuzz.generators import Array, near
 from fuzz.oracle import EPS, FLOOR, LD, Model, exact, least_value, norm
 from fuzz.problems import NAMES as PROBLEM_NAMES
 from fuzz.problems import Atoms, quadratic_target, some_atoms
 from pursuit import geometry, rates
 
-NAMES = PROBLEM_NAMES | set(
-    ["sampling", "x0", "x", "d", "delta", "tolerance", "L_A", "μ_A", "mDW", "R_A", "ε_0", "δ̂²", "ν", "ν′", "μ", "L", "r", "x*", "x0‖_P", "‖x*", "f*", "algorithm", "δ̂²", "exploration", "given", "β_t"]
+NAMES = PROBLEM_NAMES | words(
+    "sampling x0 x d delta tolerance L_A μ_A mDW R_A ε_0 δ̂² ν ν′ μ L r ‖x* x0‖_P f* algorithm "
+    "exploration given β_t"
 )
 CLOSE = 1e-6
 """What exact constants may be off, relatively, on sets that are not nearly dependent."""

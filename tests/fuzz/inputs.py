@@ -14,13 +14,20 @@ import numpy as np
 from scipy.sparse import csr_array
 
 import pursuit
-from fuzz.case import Case, Refused
+from fuzz.case import Case, Refused, words
+from fuzz.encoding import NAMES as ENCODE_NAMES
 from fuzz.generators import JUNK, Array
+from fuzz.geometry import NAMES as GEOMETRY_NAMES
 from fuzz.solving import NAMES as SOLVE_NAMES
+from fuzz.unmixing import NAMES as UNMIX_NAMES
 from pursuit import InputError, certificates, geometry, rates, unmixing
 
-NAMES = SOLVE_NAMES | set(
-    ["signals", "atoms", "n_nonzero", "max_iter", "rtol", "atol", "threads", "out", "codes", "pixels", "endmembers", "constraint", "r", "x", "d", "p", "sampling", "confidence", "given", "B", "entries", "left", "right", "sparse", "u", "v", "function", "shape", "radius", "rank", "algorithm", "delta", "tolerance", "h", "f", "exploration", "size", "columns", "rows", "groups", "result", "μ_A", "mDW"]
+NAMES = (
+    SOLVE_NAMES
+    | ENCODE_NAMES
+    | UNMIX_NAMES
+    | GEOMETRY_NAMES
+    | words("p confidence result entries scene endmembers")
 )
 
 

@@ -7,21 +7,22 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 import pursuit
-from fuzz import encoding, solving
-from fuzz.case import Case, Refused
+from fuzz import solving
+from fuzz.case import Case, Refused, words
 from fuzz.damage import damaged
 from fuzz.encoding import ARRAYS
 from fuzz.generators import Array
-from pursuit import Codes, InputError
+from pursuit import Codes
 
 METHODS = ("orthogonal", "matching-pursuit", "random-pursuit", "accelerated-random")
-CODES_NAMES = frozenset(["out", "path", "codes", "resume", "signals"])
+CODES_NAMES = words("out path codes resume signals")
 
 
 class Interrupted(Exception):
@@ -42,11 +43,9 @@ def spoil(case: Case, path: Path) -> bool:
     path.unlink()
     if kind == "folder":
         path.mkdir()
-    if kind == "copy":
-        other = case.pick(*sorted(p for p in path.parent.iterdir() if p.is_file())) if any(
-            p.is_file() for p in path.parent.iterdir()) else None  # fmt: skip
-        if other is not None:
-            shutil.copy(other, path)
+    others = sorted(p for p in path.parent.iterdir() if p.is_file())
+    if kind == "copy" and others:
+        shutil.copy(case.pick(*others), path)
     return not (path.is_file() and path.read_bytes() == before)
 
 
@@ -108,10 +107,8 @@ def _stopped(case: Case) -> None:
         pieces(until), atoms, **options, out=path, **more
     )
     truth = case.ask(lambda: pursuit.encode(pieces(), atoms, **options), CODES_NAMES, valid=True)
-    try:
+    with suppress(Interrupted):
         case.ask(lambda: run(stop), CODES_NAMES, valid=True)
-    except Interrupted:
-        pass
     spoilt = path.is_dir() and case.chance(0.5) and spoil(case, case.pick(*sorted(path.iterdir())))
     names = {*CODES_NAMES, str(path)}
     try:
@@ -163,12 +160,5 @@ def _foreign(case: Case) -> None:
     ]
     s, a, o = changes[case.whole(0, 2)]
     names = {*CODES_NAMES, str(path)}
-    try:
-        case.ask(lambda: pursuit.encode(s, a, **o, out=path, resume=True), names)
-    except Refused as refusal:
-        assert isinstance(refusal.__cause__, InputError)
-        return
+    case.ask(lambda: pursuit.encode(s, a, **o, out=path, resume=True), names)
     case.require(False, "another job was continued in a folder")
-
-
-__all__ = ["encoding", "kept_case"]

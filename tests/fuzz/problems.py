@@ -11,12 +11,13 @@ from scipy.sparse import coo_array, csr_array
 from scipy.sparse.linalg import aslinearoperator
 
 import pursuit
-from fuzz.case import Case
+from fuzz.case import Case, words
 from fuzz.generators import Array, cast, laid_out, magnitude, near, real_type, rows
 from fuzz.oracle import LD, Bowl, Losses, Model, Squares, eps_of, exact, norm
 
-NAMES = frozenset(
-    ["f", "atoms", "b", "A", "H", "X", "y", "l2", "weights", "delta", "groups", "size", "n", "M", "function", "shape", "radius", "sample", "rank", "value", "gradient", "L", "mu", "rows", "columns", "sparse", "left", "right", "B"]
+NAMES = words(
+    "f atoms b A H X y l2 weights delta groups size n M function shape radius sample rank value "
+    "gradient L mu rows columns sparse left right B"
 )
 """What a refusal to make an objective or a set may be about."""
 

@@ -8,13 +8,13 @@ from typing import Any
 
 import numpy as np
 
-from fuzz.case import Case
+from fuzz.case import Case, words
 from fuzz.damage import damaged
 from fuzz.generators import JUNK, Array
 from pursuit.files.tables import read_matrix
 from pursuit.unmixing import read_scene
 
-NAMES = frozenset(["variable", "layout", "shape", "bad_bands", "nodata", "scale", "path"])
+NAMES = words("variable layout shape bad_bands nodata scale path")
 TYPES = ("f8", "f4", "f8", "f4", "i2", "u2", "i4", "u1", "i8", ">f8", ">i2")
 
 

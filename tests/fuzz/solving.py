@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 import pursuit
-from fuzz.case import Case, Finding
+from fuzz.case import Case, Finding, words
 from fuzz.generators import Array, junked, magnitude
 from fuzz.problems import NAMES as PROBLEM_NAMES
 from fuzz.problems import Atoms, Target, some_atoms, some_target
@@ -18,13 +18,10 @@ from fuzz.solve_checks import Posed, check_result
 from pursuit import methods
 
 OPTIONS = tuple(inspect.signature(pursuit.solve).parameters)
-NAMES = (
-    PROBLEM_NAMES
-    | set(OPTIONS)
-    | set(
-        ["L", "L_A", "nu", "m", "indices", "sampling", "kappa", "direction", "step", "probe", "exploration", "M", "patience", "delta", "signals", "seed", "resume", "checkpoint", "mu_A"]
-    )
+RULE_NAMES = words(
+    "L L_A nu m indices sampling kappa direction step probe exploration M patience delta"
 )
+NAMES = PROBLEM_NAMES | set(OPTIONS) | RULE_NAMES
 JUNKED = tuple(name for name in OPTIONS[3:] if name not in ("progress", "checkpoint", "callback"))
 RANDOM = ("random-pursuit", "accelerated-random", "accelerated-matching-pursuit", "gradient-free")
 FALLING = ("matching-pursuit", "affine-invariant", "random-pursuit", "orthogonal", "blended",
@@ -272,6 +269,3 @@ def _threaded(case: Case, posed: Posed, call: Call, result: Any) -> None:
     for threads in (1, 3):
         other = case.ask(lambda: call(threads=threads), NAMES)  # noqa: B023
         same(case, result, other, f"with {threads} threads a run is another")
-
-
-__all__ = ["pose", "replace", "solve_case"]

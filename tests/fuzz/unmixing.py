@@ -9,13 +9,13 @@ from typing import Any
 
 import numpy as np
 
-from fuzz.case import Case, Finding
+from fuzz.case import Case, Finding, words
 from fuzz.generators import Array, junked, laid_out, near, precision, real_type, rows
 from fuzz.oracle import FLOOR, LD, ROOM, eps_of, exact, norm, tiny_of
 from pursuit import unmixing
 
-NAMES = frozenset(inspect.signature(unmixing.unmix).parameters) | set(
-    ["pixels", "r", "signals", "atoms", "values", "pixel", "maps", "path"]
+NAMES = words("pixels r signals atoms values pixel maps path") | set(
+    inspect.signature(unmixing.unmix).parameters
 )
 CONSTRAINTS = ("none", "non-negative", "sum-to-one", "sparse")
 FEWER = ("found .* endmembers instead of",)
