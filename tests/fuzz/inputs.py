@@ -7,20 +7,20 @@ or a refusal. What is no array of real numbers is a refusal.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
 from scipy.sparse import csr_array
 
-import pursuit
 from fuzz.case import Case, Refused, words
+from fuzz.doors import Door, doors
 from fuzz.encoding import NAMES as ENCODE_NAMES
 from fuzz.generators import JUNK, Array
 from fuzz.geometry import NAMES as GEOMETRY_NAMES
 from fuzz.solving import NAMES as SOLVE_NAMES
 from fuzz.unmixing import NAMES as UNMIX_NAMES
-from pursuit import InputError, certificates, geometry, rates, unmixing
+from pursuit import InputError
 
 NAMES = (
     SOLVE_NAMES
@@ -83,6 +83,13 @@ COATS: dict[str, Callable[[Array], Any]] = {
     "list of arrays": list,
 }
 """The same numbers."""
+_LIBRARIES = {"tensor": "torch", "tensor with grad": "torch", "half tensor": "torch",
+              "dask": "dask", "xarray": "xarray"}  # fmt: skip
+
+
+def _there(kinds: dict[str, Any]) -> list[str]:
+    """The kinds for which the library is installed."""
+    return [kind for kind in kinds if find_spec(_LIBRARIES.get(kind, "numpy"))]
 
 
 def _holed(value: float) -> Callable[[Array], Any]:
@@ -130,126 +137,15 @@ FITTING = frozenset({"two more axes", "half tensor", "nothing", "number", "gener
 """Rags that some argument may take: they must not crash, and that is all."""
 
 
-# Doors -------------------------------------------------------------------------------------
+# The doors ---------------------------------------------------------------------------------
 
-
-@dataclass(frozen=True)
-class Door:
-    """A public callable, arguments that it takes, and what of its answer is compared."""
-
-    call: Callable[..., Any]
-    arrays: dict[str, Array]
-    others: dict[str, Any] = field(default_factory=dict)
-    compared: Callable[[Any], Any] = repr
-
-
-rng = np.random.default_rng(5)
-Z, S, B, H = rng.standard_normal((7, 4)), rng.random((5, 4)), rng.random(4), np.diag([1.0, 2, 3, 4])
-X, Y, SIGNS = rng.standard_normal((6, 4)), rng.random(6), np.array([0, 1, 1, 0, 1, 0.0])
-P = np.full(7, 1 / 7)
-F, ATOMS = pursuit.SquaredDistance(B), pursuit.Dictionary(Z)
-RESULT = pursuit.solve(F, ATOMS, "accelerated-random", max_iter=5)
-CODES = pursuit.encode(S, Z, n_nonzero=2)
-SPARSE = csr_array(np.round(X, 1))
-
-
-def _bytes(*names: str) -> Callable[[Any], bytes]:
-    return lambda answer: b"".join(np.asarray(getattr(answer, n)).tobytes() for n in names)
-
-
-DOORS: dict[str, Door] = {
-    "Dictionary": Door(pursuit.Dictionary, {"atoms": Z}, {}, _bytes("matrix")),
-    "Cone": Door(pursuit.Cone, {"atoms": Z}, {}, _bytes("matrix")),
-    "SquaredDistance": Door(pursuit.SquaredDistance, {"b": B}, {}, _bytes("b")),
-    "LeastSquares": Door(pursuit.LeastSquares, {"A": X, "b": Y}, {}, _bytes("b")),
-    "Quadratic": Door(pursuit.Quadratic, {"H": H, "b": B}, {}, _bytes("H", "b")),
-    "Logistic": Door(
-        pursuit.Logistic, {"X": X, "y": SIGNS, "weights": Y}, {"l2": 1.0}, _bytes("y", "weights")
-    ),
-    "Huber": Door(
-        pursuit.Huber, {"X": X, "y": Y, "weights": Y}, {"delta": 1.0, "l2": 0.1}, _bytes("y")
-    ),
-    "MatrixDistance": Door(pursuit.MatrixDistance, {"B": X}),
-    "MatrixEntries": Door(pursuit.MatrixEntries, {}, {"B": SPARSE}),
-    "SparsePlusLowRank": Door(
-        pursuit.SparsePlusLowRank, {"left": X[:, :2], "right": H[:, :2]}, {"sparse": SPARSE},
-        lambda a: a.toarray().tobytes(),
-    ),
-    "Function": Door(
-        pursuit.Function, {}, {"value": np.sum, "gradient": np.ones_like, "shape": 3, "L": 1.0}
-    ),
-    "Transformed": Door(pursuit.Transformed, {"M": H}, {"atoms": ATOMS}, _bytes("matrix")),
-    "Groups": Door(pursuit.Groups, {}, {"groups": [[0, 1], [2]], "size": 4}),
-    "Coordinates": Door(pursuit.Coordinates, {}, {"n": 3}),
-    "RankOne": Door(pursuit.RankOne, {}, {"rows": 3, "columns": 2}),
-    "Oracle": Door(
-        pursuit.Oracle, {}, {"function": np.sign, "shape": 3, "radius": 2.0, "rank": 3}
-    ),
-    "Sampling": Door(pursuit.Sampling, {"p": P}, {"atoms": ATOMS}, _bytes("p")),
-    "solve": Door(
-        lambda f=F, atoms=ATOMS, method="matching-pursuit", **o: pursuit.solve(
-            f, atoms, method, max_iter=o.pop("max_iter", 3), progress=False, **o
-        ),
-        {"x0": B, "coef0": np.arange(7.0), "atoms": Z},
-        {"f": F, "method": "matching-pursuit", "callback": None, "seed": 1, "resume": None},
-        _bytes("x"),
-    ),
-    "encode": Door(
-        lambda signals=S, atoms=Z, **o: pursuit.encode(signals, atoms, progress=False, **o),
-        {"signals": S, "atoms": Z},
-        {"method": "orthogonal", "n_nonzero": 2, "threads": 1, "rtol": 0.1},
-        _bytes("indices", "values"),
-    ),
-    "unmix": Door(
-        lambda scene=S, endmembers=Z, **o: unmixing.unmix(scene, endmembers, **o),
-        {"scene": S, "endmembers": Z},
-        {"constraint": "non-negative", "threads": 1},
-        _bytes("abundances"),
-    ),
-    "spa": Door(unmixing.spa, {"pixels": S}, {"r": 2}),
-    "h2nmf": Door(unmixing.h2nmf, {"pixels": S}, {"r": 2}),
-    "gauge": Door(geometry.gauge, {"x": B}, {"atoms": ATOMS}),
-    "dual_norm": Door(geometry.dual_norm, {"d": B}, {"atoms": ATOMS}),
-    "leverage": Door(
-        geometry.leverage, {"sampling": P}, {"atoms": ATOMS}, lambda w: w.round(9).tobytes()
-    ),
-    "nu": Door(geometry.nu, {"sampling": P}, {"atoms": ATOMS, "delta": 1.0}),
-    "gap": Door(geometry.gap, {"x": B}, {"f": F, "atoms": ATOMS}),
-    "distance": Door(geometry.distance, {"x0": B, "sampling": P}, {"f": F, "atoms": ATOMS}),
-    "optimal_sampling": Door(
-        geometry.optimal_sampling, {}, {"atoms": ATOMS, "tolerance": 1e-3}, _bytes("p")
-    ),
-    "theorem_3": Door(
-        rates.theorem_3, {"x0": B},
-        {"f": F, "atoms": ATOMS, "delta": 0.5, "algorithm": 2, "given": {"R_A": 2.0}}, str,
-    ),
-    "theorem_8": Door(
-        rates.theorem_8, {"sampling": P}, {"f": F, "atoms": ATOMS, "given": {"ν": 9.0}}, str
-    ),
-    "certify": Door(
-        certificates.certify, {}, {"result": RESULT, "confidence": 0.9, "given": {"μ_A": 1.0}}, str
-    ),
-    "codes @": Door(lambda atoms: CODES @ atoms, {"atoms": Z}, {}, lambda a: a.tobytes()),
-    "Approximate": Door(
-        lambda delta: pursuit.solve(
-            F, ATOMS, pursuit.methods.matching_pursuit(direction=pursuit.Approximate(delta)),
-            max_iter=3,
-        ), {}, {"delta": 0.5}, _bytes("x"),
-    ),
-    "Replay": Door(
-        lambda indices: pursuit.solve(
-            F, ATOMS, pursuit.methods.matching_pursuit(direction=pursuit.Replay(indices)),
-            max_iter=3,
-        ), {"indices": np.array([0, 1, 2])}, {}, _bytes("x"),
-    ),
-}  # fmt: skip
 OPTIONAL = frozenset({"x0", "coef0", "sampling", "weights", "gradient", "given", "size"})
 """Arguments that are left out unless they are the one to be tried."""
 
 
 def inputs_case(case: Case) -> None:
-    name = case.pick(*DOORS)
-    door = DOORS[name]
+    name = case.pick(*doors())
+    door = doors()[name]
     argument = case.pick(*door.arrays, *door.others)
     case.tell(door=name, argument=argument)
     plain = {k: v for k, v in (door.arrays | door.others).items() if k not in OPTIONAL}
@@ -262,7 +158,7 @@ def inputs_case(case: Case) -> None:
 def _array(case: Case, door: Door, argument: str, plain: dict[str, Any]) -> None:
     good = door.arrays[argument]
     if case.chance(0.5):
-        coat = case.pick(*COATS)
+        coat = case.pick(*_there(COATS))
         case.tell(value=coat)
         try:
             truth = door.compared(door.call(**plain | {argument: good.copy()}))
@@ -271,7 +167,7 @@ def _array(case: Case, door: Door, argument: str, plain: dict[str, Any]) -> None
         found = case.ask(lambda: door.call(**plain | {argument: COATS[coat](good)}), NAMES)
         case.require(door.compared(found) == truth, f"{argument} as {coat}: another answer")
         return
-    rag = case.pick(*RAGS)
+    rag = case.pick(*_there(RAGS))
     case.tell(value=rag)
     value = RAGS[rag](good)
     try:

@@ -161,7 +161,7 @@ def _scene(case: Case) -> None:
     names = NAMES | {str(path)}
     scene = case.ask(lambda: read_scene(path, **options), names)
     _sound(case, scene)
-    usual = set(options) <= {"layout", "scale", "bad_bands"}
+    usual = set(options) <= {"layout", "scale", "bad_bands"} and options["layout"] == layout
     # MATLAB's older files do not keep a last axis of length one.
     if whole and usual and (b > 1 or kind in ("npy", "npz")):
         bad = {n - 1 for n in options.get("bad_bands") or ()}

@@ -17,9 +17,12 @@ import numpy as np
 
 from fuzz.areas import AREAS
 from fuzz.case import Case, Finding, Refused
+from fuzz.warm import warm_up
 
 LIMIT = 60.0
 """Seconds after which a case counts as hung."""
+COMPILED = 1200.0
+"""Seconds after which everything is compiled, on a busy machine with an empty cache."""
 LIBRARY = "pursuit"
 
 
@@ -163,6 +166,7 @@ Heard = Callable[[Tally, Outcome], None]
 
 def run_here(order: Order, heard: Heard | None = None) -> Tally:
     """Run an order in this process."""
+    warm_up()
     tally, began = Tally(), time.monotonic()
     for area, number in order.keys(0, 1, 0):
         outcome = run_case(area, order.seed, number, order.limit)
@@ -232,7 +236,9 @@ class _Worker:
         except EOFError:
             yield from self._lost("the process died")
             return
-        if time.monotonic() - self._since > 2 * self._order.limit + 60:
+        # Before its first case a process compiles what the cache does not have.
+        patience = 2 * self._order.limit if self._case is not None else COMPILED
+        if time.monotonic() - self._since > patience:
             self._process.kill()
             yield from self._lost(f"no end after {2 * self._order.limit:g} s, in compiled code")
 
@@ -254,6 +260,7 @@ def _work(
     calls: int,
     began: float,
 ) -> None:
+    warm_up()
     for area, number in order.keys(worker, workers, begin):
         pipe.send((area, number))
         outcome = run_case(area, order.seed, number, order.limit)

@@ -20,7 +20,7 @@ Array = NDArray[Any]
 Shape = tuple[int, ...]
 
 
-LISTED = 8
+LISTED = 6
 """Arrays of a file that a message names."""
 QUOTED = 120
 """Characters of a decoder's words that a message repeats."""
