@@ -147,6 +147,7 @@ def check_result(case: Case, posed: Posed, result: Any) -> None:
     _trace(checked)
     _iterates(checked)
     _corrected(checked)
+    _path(checked)
     _certificate(checked)
 
 
@@ -360,6 +361,23 @@ def _corrected(checked: Checked) -> None:
     checked.case.require(
         left <= rounding, f"orthogonal leaves {float(left):.3g} to gain over the atoms in use"
     )
+
+
+def _path(checked: Checked) -> None:
+    """Each point of a path has the number of atoms and the value that it says."""
+    path, case = checked.result.path, checked.case
+    if path is None:
+        return
+    case.require((np.diff(path.sizes) > 0).all(), "a path whose sizes do not grow")
+    sizes = path.sizes.tolist()
+    values = case.ask(lambda: path.value, {"size"}, valid=True)
+    size, said = sizes[-1], values[-1]
+    x = exact(case.ask(lambda: path.x(size), {"size"}, valid=True)).reshape(-1)
+    off = abs(LD(said) - checked.model.value(x))
+    bound = ROOM * checked.model.slack(x, checked.eps, checked.tiny)[0]
+    case.require(off <= bound, f"a path says {said:.6g} for {size} atoms")
+    used = np.count_nonzero(path.coefs[[-1]].toarray())
+    case.require(used == size, f"a path says {size} atoms and has {used}")
 
 
 def _certificate(checked: Checked) -> None:
