@@ -6,7 +6,7 @@ OLDEST := .venv-oldest
 # The tests run one process a core; threads of BLAS inside each would only fight.
 PYTEST := OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n auto
 
-.PHONY: help demo test test-oldest check bench clean
+.PHONY: help demo test test-oldest check fuzz bench clean
 
 help:            ## list the commands
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## */\t/'
@@ -40,6 +40,9 @@ check: $(VENV)/.made-test,check    ## tests, linter, types
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(PYTEST)
+
+fuzz: $(VENV)/.made-test           ## random calls, each confirmed or refused (FUZZ="--help")
+	PYTHONPATH=tests $(BIN)/python -m fuzz $(FUZZ)
 
 bench: $(VENV)/.made-bench         ## side by side with other libraries
 	$(BIN)/python benchmarks/encode.py

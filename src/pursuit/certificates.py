@@ -102,6 +102,8 @@ def certify(
     eta = 1 - positive("confidence", confidence)
     if eta <= 0:
         raise InputError(f"confidence: expected a number below 1, got {confidence!r}")
+    if not isinstance(result, Result):
+        raise InputError(f"result: expected a result of solve, got {type(result).__name__}")
     if result.origin is None:
         return Certificate(inf, missing="the problem that the result belongs to")
     unknown = _unknown(result, result.origin)

@@ -26,9 +26,10 @@ from pursuit import geometry
 from pursuit.atoms.base import AtomSet, FiniteAtoms
 from pursuit.atoms.cone import Cone
 from pursuit.base.errors import InputError
-from pursuit.base.validation import Array, non_negative
+from pursuit.base.validation import Array, non_negative, positive, shown
 from pursuit.geometry import AGREE, Constant, Kind
 from pursuit.objectives.base import Objective
+from pursuit.objectives.problem import Problem
 
 NEARLY = 1e-3
 """How much of f(x0) − f* rounding may leave open in a floor that bounds are drawn above."""
@@ -101,6 +102,11 @@ class Ground:
     given: Mapping[str, float] | None = None
 
     def __post_init__(self) -> None:
+        Problem(self.f, self.atoms)  # or an InputError
+        if positive("delta", self.delta) > 1:
+            raise InputError(f"delta: expected a number above 0 and at most 1, got {self.delta}")
+        if self.given is not None and not isinstance(self.given, Mapping):
+            raise InputError(f"given: expected constants by name, got {shown(self.given)}")
         if isinstance(self.atoms, Cone):
             raise InputError("atoms: the theorems are about lin(A), and none covers a Cone")
         if isinstance(self.atoms, FiniteAtoms) and self.atoms.lin.blurred:
@@ -112,7 +118,7 @@ class Ground:
 
     def __getitem__(self, name: str) -> Constant:
         if self.given is not None and name in self.given:
-            return Constant(non_negative(name, float(self.given[name])), Kind.EXACT, "given")
+            return Constant(non_negative(name, self.given[name]), Kind.EXACT, "given")
         constant = _COMPUTED[name](self)
         if constant.kind is Kind.ESTIMATE:
             raise MissingConstant(name, _DROWNED)
@@ -358,11 +364,11 @@ def optimal_value(f: Objective, atoms: AtomSet, x0: object | None = None) -> flo
 def _level(ground: Ground, algorithm: int) -> tuple[float, dict[str, float], str]:
     """2 L_A R_A² with the constants in it, and how L_A reads."""
     R_A = ground["R_A"]
+    if not isinstance(algorithm, int) or algorithm not in (1, 2):
+        raise InputError(f"algorithm: expected 1 or 2, got {shown(algorithm)}")
     if algorithm == 2:
         L_A = ground["L_A"]
         return 2 * L_A * R_A * R_A, {"L_A": L_A, "R_A": R_A}, "L_A"
-    if algorithm != 1:
-        raise InputError(f"algorithm: expected 1 or 2, got {algorithm!r}")
     L, radius = ground["L"], ground["radius"]
     product = 2 * L * (radius * R_A) * (radius * R_A)
     return product, {"L": L, "radius": radius, "R_A": R_A}, "L radius²"

@@ -8,7 +8,7 @@ import numpy as np
 
 from pursuit.atoms.base import Atom, FiniteAtoms
 from pursuit.atoms.lin import Lin
-from pursuit.base.validation import Array, count
+from pursuit.base.validation import Array, extent
 
 
 class Coordinates(FiniteAtoms):
@@ -18,7 +18,7 @@ class Coordinates(FiniteAtoms):
     dtype = np.dtype(np.float32)
 
     def __init__(self, n: int) -> None:
-        self.shape = (count("n", n, minimum=1),)
+        self.shape = (extent("n", n),)
 
     def __len__(self) -> int:
         return self.shape[0]

@@ -40,10 +40,17 @@ class Dictionary(FiniteAtoms):
         self.shape = array.shape[1:]
         self.dtype = array.dtype
         self._matrix = np.ascontiguousarray(array.reshape(len(array), -1))
-        self._norms = row_norms(self._matrix)
+        with np.errstate(over="ignore"):
+            self._norms = row_norms(self._matrix)
         zero = np.flatnonzero(self._norms == 0)
         if zero.size:
             raise InputError(f"atoms: atom {zero[0]} is zero; expected atoms with a direction")
+        if not np.isfinite(self._norms).all():
+            longest = int(np.argmax(self._norms))
+            raise InputError(
+                f"atoms: the norm of atom {longest} is outside the range of {self.dtype}; expected "
+                "a larger unit"
+            )
 
     def __len__(self) -> int:
         return len(self._matrix)

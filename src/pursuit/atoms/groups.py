@@ -10,7 +10,7 @@ import numpy as np
 from pursuit.atoms.base import Atom, AtomSet
 from pursuit.base.errors import InputError
 from pursuit.base.lengths import scale
-from pursuit.base.validation import Array, count, plain_array
+from pursuit.base.validation import Array, extent, plain_array, shown
 
 
 class Groups(AtomSet):
@@ -33,7 +33,7 @@ class Groups(AtomSet):
     dtype = np.dtype(np.float32)
 
     def __init__(self, groups: Iterable[Sequence[int]], size: int | None = None) -> None:
-        self.groups = [_places(g, members) for g, members in enumerate(groups)]
+        self.groups = [_places(g, members) for g, members in enumerate(_listed(groups))]
         if not self.groups:
             raise InputError("groups: expected at least one group, got none")
         covered = np.concatenate(self.groups)
@@ -42,7 +42,9 @@ class Groups(AtomSet):
             twice = int(places[np.argmax(times > 1)])
             raise InputError(f"groups: coordinate {twice} is in more than one; expected no overlap")
         smallest = int(places[-1]) + 1
-        self.shape = (smallest if size is None else count("size", size, minimum=smallest),)
+        self.shape = (extent("size", smallest if size is None else size),)
+        if self.shape[0] < smallest:
+            raise InputError(f"size: expected at least {smallest} coordinates, got {size}")
         self._covered = covered
         self._starts = np.cumsum([0, *(len(group) for group in self.groups[:-1])])
 
@@ -127,10 +129,19 @@ class Groups(AtomSet):
         return [(int(row[0]), row[1 : 1 + len(self.groups[int(row[0])])]) for row in packed]
 
 
+def _listed(groups: Iterable[Sequence[int]]) -> list[Sequence[int]]:
+    try:
+        return list(groups)
+    except TypeError:
+        raise InputError(
+            f"groups: expected a list of coordinates for each group, got {shown(groups)}"
+        ) from None
+
+
 def _places(g: int, members: Sequence[int]) -> Array:
     places = plain_array(f"groups, group {g}", members)
     if places.ndim != 1 or not places.size or places.dtype.kind not in "iu" or places.min() < 0:
         raise InputError(
-            f"groups: expected coordinates of at least 0 in group {g}, got {members!r}"
+            f"groups: expected coordinates of at least 0 in group {g}, got {shown(members)}"
         )
     return places.astype(np.int64)

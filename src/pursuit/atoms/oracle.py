@@ -8,7 +8,7 @@ import numpy as np
 
 from pursuit.atoms.base import Atom, AtomSet
 from pursuit.base.errors import InputError
-from pursuit.base.validation import Array, count, positive, shaped_array
+from pursuit.base.validation import Array, count, extent, positive, shaped_array
 
 
 class Oracle(AtomSet):
@@ -53,7 +53,7 @@ class Oracle(AtomSet):
             raise InputError(f"function: expected a function, got {type(function).__name__}")
         self.function, self._sample = function, sample
         sizes = shape if isinstance(shape, tuple) else (shape,)
-        self.shape = tuple(count("shape", size, minimum=1) for size in sizes)
+        self.shape = tuple(extent("shape", size) for size in sizes)
         self._radius = positive("radius", radius)
         size = int(np.prod(self.shape))
         self._rank = size if rank is None else count("rank", rank, minimum=1)

@@ -9,7 +9,7 @@ import numpy as np
 
 from pursuit.atoms.base import Atom, AtomSet
 from pursuit.base.leading_pair import leading_pair
-from pursuit.base.validation import Array, count
+from pursuit.base.validation import Array, extent
 
 
 class RankOne(AtomSet):
@@ -28,7 +28,7 @@ class RankOne(AtomSet):
     dtype = np.dtype(np.float32)
 
     def __init__(self, rows: int, columns: int) -> None:
-        self.shape = (count("rows", rows, minimum=1), count("columns", columns, minimum=1))
+        self.shape = (extent("rows", rows), extent("columns", columns))
 
     def __repr__(self) -> str:
         return f"RankOne{self.shape}"

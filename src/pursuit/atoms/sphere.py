@@ -8,7 +8,7 @@ import numpy as np
 
 from pursuit.atoms.base import Atom, AtomSet
 from pursuit.base.lengths import length
-from pursuit.base.validation import Array, count
+from pursuit.base.validation import Array, extent
 
 
 class Sphere(AtomSet):
@@ -18,7 +18,7 @@ class Sphere(AtomSet):
     dtype = np.dtype(np.float32)
 
     def __init__(self, *shape: int) -> None:
-        self.shape = tuple(count("shape", n, minimum=1) for n in shape) or (1,)
+        self.shape = tuple(extent("shape", n) for n in shape) or (1,)
 
     def __repr__(self) -> str:
         return f"Sphere{self.shape}"

@@ -6,7 +6,13 @@ class PursuitError(Exception):
 
 
 class InputError(PursuitError, ValueError):
-    """An argument is wrong. The message names it, what came and what is expected."""
+    """An argument is wrong. The message names it, what came and what is expected.
+
+    It is one line of printable text, whatever a value or a damaged file puts into it.
+    """
+
+    def __init__(self, message: str) -> None:
+        super().__init__(one_line(message))
 
 
 class MissingExtra(PursuitError, ImportError):
@@ -16,3 +22,9 @@ class MissingExtra(PursuitError, ImportError):
         super().__init__(
             f"{purpose} needs the '{extra}' extra: python -m pip install 'pursuit[{extra}]'"
         )
+
+
+def one_line(text: str) -> str:
+    """The text with blanks for line ends, and escapes for what cannot be printed."""
+    words = " ".join(text.split())
+    return "".join(c if c.isprintable() else ascii(c)[1:-1] for c in words)

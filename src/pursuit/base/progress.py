@@ -6,6 +6,8 @@ import sys
 import time
 from typing import Any
 
+from pursuit.base.validation import flag
+
 PATIENCE = 2.0
 """Seconds before a bar appears by itself."""
 
@@ -75,4 +77,4 @@ def bar(title: str, total: float | None, wanted: bool | None = None) -> Silent:
     """
     if wanted is None:
         return Bar(title, total, PATIENCE) if sys.stderr.isatty() else Silent()
-    return Bar(title, total, 0.0) if wanted else Silent()
+    return Bar(title, total, 0.0) if flag("progress", wanted) else Silent()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,9 @@ from numpy.typing import NDArray
 from pursuit.base.errors import InputError
 
 Array = NDArray[Any]
+
+SHOWN = 60
+"""Characters of a value that a message shows."""
 
 
 REAL_KINDS = "fiub"
@@ -61,7 +65,7 @@ def positive(name: str, value: object) -> float:
     """`value` as a finite float above zero."""
     result = number(name, value)
     if not (np.isfinite(result) and result > 0):
-        raise InputError(f"{name}: expected a positive number, got {value!r}")
+        raise InputError(f"{name}: expected a positive number, got {shown(value)}")
     return result
 
 
@@ -69,32 +73,53 @@ def non_negative(name: str, value: object) -> float:
     """`value` as a finite float of at least zero."""
     result = number(name, value)
     if not (np.isfinite(result) and result >= 0):
-        raise InputError(f"{name}: expected a number of at least 0, got {value!r}")
+        raise InputError(f"{name}: expected a number of at least 0, got {shown(value)}")
     return result
 
 
 def count(name: str, value: object, minimum: int = 0) -> int:
     """`value` as an integer of at least `minimum`."""
     if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < minimum:
-        raise InputError(f"{name}: expected an integer of at least {minimum}, got {value!r}")
+        raise InputError(f"{name}: expected an integer of at least {minimum}, got {shown(value)}")
     return int(value)
+
+
+def extent(name: str, value: object) -> int:
+    """`value` as the length of an axis: an integer of at least 1 that counts something."""
+    length = count(name, value, minimum=1)
+    if length > sys.maxsize:
+        raise InputError(f"{name}: expected an integer up to {sys.maxsize}, got {shown(value)}")
+    return length
 
 
 def one_of(name: str, value: object, choices: tuple[str, ...]) -> str:
     """`value` if it is one of `choices`."""
-    if value not in choices:
-        raise InputError(f"{name}: expected one of {', '.join(choices)}, got {value!r}")
+    if not isinstance(value, str) or value not in choices:
+        raise InputError(f"{name}: expected one of {', '.join(choices)}, got {shown(value)}")
     return str(value)
+
+
+def flag(name: str, value: object) -> bool:
+    """`value` if it is True or False."""
+    if not isinstance(value, (bool, np.bool_)):
+        raise InputError(f"{name}: expected True or False, got {shown(value)}")
+    return bool(value)
+
+
+def shown(value: object) -> str:
+    """A value as messages show it, the beginning of a long one."""
+    text = repr(value)
+    return text if len(text) <= SHOWN else f"{text[:SHOWN]} …"
 
 
 def number(name: str, value: object) -> float:
     """`value` as a float; not a text, not an array, not nan."""
     if isinstance(value, (bool, str)) or not np.isscalar(value):
-        raise InputError(f"{name}: expected a number, got {value!r}")
+        raise InputError(f"{name}: expected a number, got {shown(value)}")
     try:
         result = float(value)  # type: ignore[arg-type]
-    except (TypeError, ValueError):
-        raise InputError(f"{name}: expected a number, got {value!r}") from None
+    except (TypeError, ValueError, OverflowError):
+        raise InputError(f"{name}: expected a number, got {shown(value)}") from None
     if np.isnan(result):
         raise InputError(f"{name}: expected a number, got nan")
     return result

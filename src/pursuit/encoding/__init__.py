@@ -9,7 +9,7 @@ from pursuit.atoms.base import FiniteAtoms
 from pursuit.atoms.cone import Cone
 from pursuit.base.errors import InputError
 from pursuit.base.progress import bar
-from pursuit.base.validation import Array, count, non_negative, one_of
+from pursuit.base.validation import Array, count, flag, non_negative, one_of
 from pursuit.encoding.codes import Codes
 from pursuit.encoding.limits import CONJUGATE, STEPWISE, Limits, limits
 from pursuit.encoding.plan import Form, Plan, Task, choose
@@ -120,6 +120,7 @@ def encode(
         raise InputError(
             f"method: expected matching-pursuit or orthogonal over a Cone, got {method!r}"
         )
+    unit_atoms, resume = flag("unit_atoms", unit_atoms), flag("resume", resume)
     if resume and out is None:
         raise InputError("resume: expected the folder to continue in as out, got none")
     # The compiled part is loaded here: importing this module costs nothing.
@@ -139,12 +140,12 @@ def encode(
     ends = limits(matrix.shape, method, n_nonzero, max_iter, goal.given)
     what = (method, nonnegative, count("seed", seed))
     with single_threaded_blas:  # once for all the steps that ask for it
-        prepared, scale = prepare_atoms(matrix, dtype, bool(unit_atoms), workers)
+        prepared, scale = prepare_atoms(matrix, dtype, unit_atoms, workers)
         plan = _plan(method, nonnegative, sources.expected(source), ends, prepared.rows)
         twins, rules = equal_to_earlier(prepared, nonnegative), kernel_rules(ends, dtype)
         job = Job(rows, prepared, twins, scale, rules, goal, *what, plan)
         if out is not None or isinstance(source, sources.Blocks):
-            order = stream.Order(job, source, matrix, bool(unit_atoms))
+            order = stream.Order(job, source, matrix, unit_atoms)
             return stream.encode_stream(order, out, resume, workers, progress)
         with bar("encode", job.blocks, progress) as shown:
             pieces = forms.run(job, workers, shown)

@@ -37,8 +37,8 @@ class Goal:
         if not self.given:
             return np.full(len(signals.norm2), -np.inf)
         relative = (self.rtol or 0.0) * np.sqrt(signals.norm2)
-        absolute = (self.atol or 0.0) / signals.unscale
         with np.errstate(over="ignore"):
+            absolute = (self.atol or 0.0) / signals.unscale
             squared: Array = np.maximum(relative, absolute) ** 2
         return squared
 

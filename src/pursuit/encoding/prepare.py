@@ -16,6 +16,8 @@ from pursuit.base.validation import Array, plain_array
 from pursuit.kernels.layouts import COMFORT, Signals
 from pursuit.kernels.pursuit import Atoms, project, sum_squares
 
+LARGEST_POWER = 1023
+"""2**1024 is no float64, though numbers next to it are."""
 _ROWS = 1024
 
 
@@ -55,6 +57,8 @@ def prepare_signals(rows: Array, dtype: np.dtype[Any], start: int) -> Signals:
         x = x.copy() if np.may_share_memory(x, rows) else x
         unscale[odd] = _divide_powers(x, odd)
         sum_squares(x, norm2)
+        with np.errstate(over="ignore"):
+            _refuse_endless("signals", "signal", np.sqrt(norm2) * unscale, start)
     return Signals(x, norm2, unscale)
 
 
@@ -74,7 +78,9 @@ def prepare_atoms(
     if not unit_atoms and not odd.size:
         return Atoms(rows, norm2, float(np.sqrt(norm2.max()))), np.ones(len(rows))
     rows = rows.copy() if np.may_share_memory(rows, matrix) else rows
-    scale = _divide_norms(rows, norm2, odd) if unit_atoms else _divide_one_power(rows)
+    with np.errstate(over="ignore"):
+        scale = _divide_norms(rows, norm2, odd) if unit_atoms else _divide_one_power(rows)
+    _refuse_endless("atoms", "atom", scale, 0)
     norm2 = _norms2(rows, threads)
     return Atoms(rows, norm2, float(np.sqrt(norm2.max()))), scale
 
@@ -133,13 +139,22 @@ def _refuse_nonfinite(name: str, what: str, rows: Array, odd: Array, start: int)
             )
 
 
+def _refuse_endless(name: str, what: str, norms: Array, start: int) -> None:
+    if not np.isfinite(norms).all():
+        longest = start + int(np.argmax(norms))
+        raise InputError(
+            f"{name}: the norm of {what} {longest} is outside the range of float64; expected a "
+            "larger unit"
+        )
+
+
 def _nearly_unit(norm2: Array, dtype: np.dtype[Any]) -> bool:
     return bool(np.all(np.abs(norm2 - 1) <= 8 * np.finfo(dtype).eps))
 
 
 def _divide_powers(rows: Array, chosen: Array) -> Array:
     """Divide rows, in place, by the powers of two next to their largest entries."""
-    exponent = np.frexp(np.abs(rows[chosen]).max(axis=1))[1]
+    exponent = _powers_next_to(np.abs(rows[chosen]).max(axis=1))
     rows[chosen] = np.ldexp(rows[chosen], -exponent[:, None])
     powers: Array = np.ldexp(1.0, exponent)
     return powers
@@ -164,6 +179,12 @@ def _divide_norms(rows: Array, norm2: Array, odd: Array) -> Array:
 
 def _divide_one_power(rows: Array) -> Array:
     """Divide all rows, in place, by one power of two; it, for each row."""
-    exponent = int(np.frexp(np.abs(rows).max())[1])
+    exponent = int(_powers_next_to(np.abs(rows).max()))
     np.ldexp(rows, -exponent, out=rows)
     return np.full(len(rows), np.ldexp(1.0, exponent))
+
+
+def _powers_next_to(largest: Array) -> Array:
+    """Exponents of the powers of two next to numbers; those of the largest numbers exist too."""
+    exponents: Array = np.minimum(np.frexp(largest)[1], LARGEST_POWER)
+    return exponents

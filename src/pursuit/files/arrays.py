@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -13,10 +14,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pursuit.base.errors import InputError, PursuitError
-from pursuit.base.validation import REAL_KINDS
+from pursuit.base.validation import REAL_KINDS, shown
 
 Array = NDArray[Any]
 Shape = tuple[int, ...]
+
+
+LISTED = 6
+"""Arrays of a file that a message names."""
+QUOTED = 120
+"""Characters of a decoder's words that a message repeats."""
 
 
 @dataclass(frozen=True)
@@ -29,6 +36,8 @@ class ArrayFile:
 
     def load(self, name: str) -> Array:
         """The array called `name`, in the byte order of this machine."""
+        if not isinstance(name, str):
+            raise InputError(f"variable: expected the name of an array, got {shown(name)}")
         if name not in self.shapes:
             raise InputError(f"{self.path}: has no array '{name}', but {self.listing()}")
         with reading(self.path):
@@ -40,8 +49,10 @@ class ArrayFile:
         return array.astype(array.dtype.newbyteorder("="), copy=False)
 
     def listing(self) -> str:
-        """The names and shapes, for messages."""
-        return ", ".join(f"{name} ({by(shape)})" for name, shape in self.shapes.items())
+        """The names and shapes, for messages; of many the first ones."""
+        listed = [f"{name:.40} ({by(shape)})" for name, shape in self.shapes.items()]
+        more = f" and {len(listed) - LISTED} more" if len(listed) > LISTED else ""
+        return ", ".join(listed[:LISTED]) + more
 
 
 def existing_file(path: str | os.PathLike[str]) -> Path:
@@ -74,7 +85,9 @@ def reading(path: Path) -> Iterator[None]:
 
 
 def _line(error: Exception) -> str:
-    return " ".join(str(error).split()) or type(error).__name__
+    """The beginning of what a decoder says, without the addresses of its objects."""
+    text = re.sub(r"<?([\w.]+) object at 0x[0-9a-fA-F]+>?", r"\1", str(error))
+    return text[:QUOTED].strip() or type(error).__name__
 
 
 def no_arrays(path: Path) -> ArrayFile:

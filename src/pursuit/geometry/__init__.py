@@ -9,6 +9,8 @@ a float and knows its kind, its proved interval and the theorem that it serves.
 6 (exact; Theorem 9)
 """
 
+from inspect import isfunction, signature
+
 from pursuit.atoms.closed_forms import ClosedForm, closed_form
 from pursuit.geometry.constant import AGREE, Constant, Kind
 from pursuit.geometry.curvature import (
@@ -19,6 +21,7 @@ from pursuit.geometry.curvature import (
     smoothness,
     strong_convexity,
 )
+from pursuit.geometry.door import checked
 from pursuit.geometry.moments import leverage, optimal_sampling, sampling_quality, second_moment
 from pursuit.geometry.norms import diameter, dual_norm, gauge, radius
 from pursuit.geometry.nu import nu, nu_random, safe_nu
@@ -55,3 +58,8 @@ __all__ = [
     "start_point",
     "strong_convexity",
 ]
+
+# Every function of a set, or of an objective over one, refuses what is neither.
+for _function in [value for value in globals().values() if isfunction(value)]:
+    if "atoms" in signature(_function).parameters:
+        globals()[_function.__name__] = checked(_function)

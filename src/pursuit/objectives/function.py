@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from pursuit.base.errors import InputError
-from pursuit.base.validation import Array, count, non_negative, plain_array, positive
+from pursuit.base.validation import Array, extent, non_negative, plain_array, positive
 from pursuit.objectives.base import Objective
 
 
@@ -50,7 +50,7 @@ class Function(Objective):
                 raise InputError(f"{name}: expected a function, got {type(function).__name__}")
         self._value, self._gradient = value, gradient
         sizes = shape if isinstance(shape, tuple) else (shape,)
-        self.shape = tuple(count("shape", size, minimum=1) for size in sizes)
+        self.shape = tuple(extent("shape", size) for size in sizes)
         self.L = None if L is None else positive("L", L)
         self.mu = non_negative("mu", mu)
 

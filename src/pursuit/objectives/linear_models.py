@@ -15,7 +15,13 @@ from pursuit.base.products import times
 from pursuit.base.threads import single_threaded_blas
 from pursuit.base.validation import Array, non_negative, positive, shaped_array
 from pursuit.objectives.base import ThroughImage
-from pursuit.objectives.quadratic import DENSE_LIMIT, linear_map, magnitudes, squared
+from pursuit.objectives.quadratic import (
+    DENSE_LIMIT,
+    largest_singular_value,
+    linear_map,
+    magnitudes,
+    squared,
+)
 
 if TYPE_CHECKING:
     from pursuit.points.base import Point
@@ -259,11 +265,7 @@ def _largest_eigenvalue(X: Any, weights: Array) -> float:
         from scipy.sparse.linalg import aslinearoperator
 
         scaled = aslinearoperator(diags_array(root)) @ X
-    from scipy.sparse.linalg import svds
-
-    start = np.ones(min(samples, features))
-    largest = svds(scaled, k=1, return_singular_vectors=False, v0=start, tol=1e-12)[0]
-    return squared("X", float(largest))
+    return squared("X", largest_singular_value(scaled))
 
 
 def _dot(a: Array, b: Array) -> float:

@@ -19,7 +19,7 @@ from pursuit.atoms.dictionary import as_atoms
 from pursuit.base.errors import InputError
 from pursuit.base.progress import Silent, bar
 from pursuit.base.threads import Crew, thread_count
-from pursuit.base.validation import Array, count, shaped_array
+from pursuit.base.validation import Array, count, flag, non_negative, shaped_array
 from pursuit.methods import Method, as_method
 from pursuit.objectives.base import Objective
 from pursuit.objectives.problem import Problem
@@ -159,14 +159,14 @@ def solve(
     rules = as_method(method)
     check_cone(atoms, rules, x0)
     _check_outlets(callback, checkpoint)
-    if tol and rules.gradient_free:
+    if rules.gradient_free and tol is not None and non_negative("tol", tol) > 0:
         raise InputError(f"tol: {rules.name} sees no slope to test; expected target or max_iter")
     stop = Stopping.checked(given, max_iter, tol, rtol, target, max_atoms, max_time)
     looks = max(1, stop.max_iter // 1000) if every is None else count("every", every, minimum=1)
     with Crew(thread_count(threads)):
         start, weights0 = _start(given, x0, coef0)
         check_weights(atoms, weights0)
-        unit, scale = atoms.unit() if unit_atoms else (_as_given(atoms), None)
+        unit, scale = atoms.unit() if flag("unit_atoms", unit_atoms) else (_as_given(atoms), None)
         problem = Problem(f, unit)
         place = (start, weights0, unit_atoms, count("seed", seed))
         mark = Fingerprint(f, atoms, rules.advance, rules.momentum, *place)

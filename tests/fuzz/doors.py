@@ -1,0 +1,146 @@
+"""Every public callable with arguments that it takes, and what of its answers is compared."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import cache
+from typing import Any
+
+import numpy as np
+from scipy.sparse import csr_array
+
+import pursuit
+from fuzz.generators import Array
+from pursuit import certificates, geometry, methods, rates, unmixing
+
+
+@dataclass(frozen=True)
+class Door:
+    """A callable, its arrays, its other arguments, and what of its answer is compared."""
+
+    call: Callable[..., Any]
+    arrays: dict[str, Array]
+    others: dict[str, Any] = field(default_factory=dict)
+    compared: Callable[[Any], Any] = repr
+
+
+def _bytes(*names: str) -> Callable[[Any], bytes]:
+    return lambda answer: b"".join(np.asarray(getattr(answer, n)).tobytes() for n in names)
+
+
+_RNG = np.random.default_rng(5)
+Z, S, B = _RNG.standard_normal((7, 4)), _RNG.random((5, 4)), _RNG.random(4)
+X, Y, H = _RNG.standard_normal((6, 4)), _RNG.random(6), np.diag([1.0, 2.0, 3.0, 4.0])
+SIGNS, P, SPARSE = np.array([0, 1, 1, 0, 1, 0.0]), np.full(7, 1 / 7), csr_array(np.round(X, 1))
+
+
+@cache
+def doors() -> dict[str, Door]:
+    return _objectives() | _sets() | _runs() | _constants() | _theorems()
+
+
+def _objectives() -> dict[str, Door]:
+    left, right = X[:, :2], H[:, :2]
+    dense = lambda answer: answer.toarray().tobytes()  # noqa: E731
+    functions = {"value": np.sum, "gradient": np.ones_like, "shape": 3, "L": 1.0}
+    return {
+        "SquaredDistance": Door(pursuit.SquaredDistance, {"b": B}, {}, _bytes("b")),
+        "LeastSquares": Door(pursuit.LeastSquares, {"A": X, "b": Y}, {}, _bytes("b")),
+        "Quadratic": Door(pursuit.Quadratic, {"H": H, "b": B}, {}, _bytes("H", "b")),
+        "Logistic": Door(
+            pursuit.Logistic, {"X": X, "y": SIGNS, "weights": Y}, {"l2": 1.0}, _bytes("y")
+        ),
+        "Huber": Door(
+            pursuit.Huber, {"X": X, "y": Y, "weights": Y}, {"delta": 1.0, "l2": 0.1}, _bytes("y")
+        ),
+        "MatrixDistance": Door(pursuit.MatrixDistance, {"B": X}),
+        "MatrixEntries": Door(pursuit.MatrixEntries, {}, {"B": SPARSE}),
+        "SparsePlusLowRank": Door(
+            pursuit.SparsePlusLowRank, {"left": left, "right": right}, {"sparse": SPARSE}, dense
+        ),
+        "Function": Door(pursuit.Function, {}, functions),
+    }
+
+
+def _sets() -> dict[str, Door]:
+    atoms = pursuit.Dictionary(Z)
+    known = {"function": np.sign, "shape": 3, "radius": 2.0, "rank": 3}
+    return {
+        "Dictionary": Door(pursuit.Dictionary, {"atoms": Z}, {}, _bytes("matrix")),
+        "Cone": Door(pursuit.Cone, {"atoms": Z}, {}, _bytes("matrix")),
+        "Transformed": Door(pursuit.Transformed, {"M": H}, {"atoms": atoms}, _bytes("matrix")),
+        "Groups": Door(pursuit.Groups, {}, {"groups": [[0, 1], [2]], "size": 4}),
+        "Coordinates": Door(pursuit.Coordinates, {}, {"n": 3}),
+        "RankOne": Door(pursuit.RankOne, {}, {"rows": 3, "columns": 2}),
+        "Oracle": Door(pursuit.Oracle, {}, known),
+        "Sampling": Door(pursuit.Sampling, {"p": P}, {"atoms": atoms}, _bytes("p")),
+    }
+
+
+def _solve(f: Any = None, atoms: Any = None, method: Any = "matching-pursuit", **more: Any) -> Any:
+    f = pursuit.SquaredDistance(B) if f is None else f
+    atoms = pursuit.Dictionary(Z) if atoms is None else atoms
+    return pursuit.solve(f, atoms, method, max_iter=3, progress=False, **more)
+
+
+def _along(direction: Any) -> Any:
+    return _solve(method=methods.matching_pursuit(direction=direction))
+
+
+def _runs() -> dict[str, Door]:
+    codes = pursuit.encode(S, Z, n_nonzero=2)
+    rules = {"method": "matching-pursuit", "callback": None, "seed": 1, "resume": None}
+    limits = {"method": "orthogonal", "n_nonzero": 2, "threads": 1, "rtol": 0.1, "progress": False}
+    bound = {"constraint": "non-negative", "threads": 1}
+    numbers = np.array([0, 1, 2])
+    return {
+        "solve": Door(
+            _solve,
+            {"x0": B, "coef0": np.arange(7.0), "atoms": Z},
+            {"f": pursuit.SquaredDistance(B)} | rules,
+            _bytes("x"),
+        ),
+        "Approximate": Door(
+            lambda delta: _along(pursuit.Approximate(delta)), {}, {"delta": 0.5}, _bytes("x")
+        ),
+        "Replay": Door(
+            lambda indices: _along(pursuit.Replay(indices)), {"indices": numbers}, {}, _bytes("x")
+        ),
+        "encode": Door(
+            pursuit.encode, {"signals": S, "atoms": Z}, limits, _bytes("indices", "values")
+        ),
+        "codes @": Door(lambda atoms: codes @ atoms, {"atoms": Z}, {}, lambda a: a.tobytes()),
+        "unmix": Door(unmixing.unmix, {"scene": S, "endmembers": Z}, bound, _bytes("abundances")),
+        "spa": Door(unmixing.spa, {"pixels": S}, {"r": 2}),
+        "h2nmf": Door(unmixing.h2nmf, {"pixels": S}, {"r": 2}),
+    }
+
+
+def _constants() -> dict[str, Door]:
+    f, atoms = pursuit.SquaredDistance(B), pursuit.Dictionary(Z)
+    both = {"f": f, "atoms": atoms}
+    rounded = lambda w: w.round(9).tobytes()  # noqa: E731
+    tolerance = {"atoms": atoms, "tolerance": 1e-3}
+    return {
+        "gauge": Door(geometry.gauge, {"x": B}, {"atoms": atoms}),
+        "dual_norm": Door(geometry.dual_norm, {"d": B}, {"atoms": atoms}),
+        "leverage": Door(geometry.leverage, {"sampling": P}, {"atoms": atoms}, rounded),
+        "nu": Door(geometry.nu, {"sampling": P}, {"atoms": atoms, "delta": 1.0}),
+        "gap": Door(geometry.gap, {"x": B}, both),
+        "distance": Door(geometry.distance, {"x0": B, "sampling": P}, both),
+        "optimal_sampling": Door(geometry.optimal_sampling, {}, tolerance, _bytes("p")),
+    }
+
+
+def _theorems() -> dict[str, Door]:
+    f, atoms = pursuit.SquaredDistance(B), pursuit.Dictionary(Z)
+    both = {"f": f, "atoms": atoms}
+    result = _solve(method="accelerated-random")
+    third = both | {"delta": 0.5, "algorithm": 2, "given": {"R_A": 2.0}}
+    sure = {"result": result, "confidence": 0.9, "given": {"μ_A": 1.0}}
+    return {
+        "theorem_3": Door(rates.theorem_3, {"x0": B}, third, str),
+        "theorem_8": Door(rates.theorem_8, {"sampling": P}, both | {"given": {"ν": 9.0}}, str),
+        "certify": Door(certificates.certify, {}, sure, str),
+    }

@@ -1,0 +1,185 @@
+"""The area `inputs`: every public door, with one argument that is not what it should be.
+
+The same numbers in another coat (a list, a tensor, an unmasked masked array) are the same answer
+or a refusal. What is no array of real numbers is a refusal.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from importlib.util import find_spec
+from typing import Any
+
+import numpy as np
+from scipy.sparse import csr_array
+
+from fuzz.case import Case, Refused, words
+from fuzz.doors import Door, doors
+from fuzz.encoding import NAMES as ENCODE_NAMES
+from fuzz.generators import JUNK, Array
+from fuzz.geometry import NAMES as GEOMETRY_NAMES
+from fuzz.solving import NAMES as SOLVE_NAMES
+from fuzz.unmixing import NAMES as UNMIX_NAMES
+from pursuit import InputError
+
+NAMES = (
+    SOLVE_NAMES
+    | ENCODE_NAMES
+    | UNMIX_NAMES
+    | GEOMETRY_NAMES
+    | words("p confidence result entries scene endmembers")
+)
+
+
+# Coats -------------------------------------------------------------------------------------
+
+
+def _torch(array: Array, **options: Any) -> Any:
+    import torch
+
+    return torch.tensor(np.ascontiguousarray(array, np.float64), **options)
+
+
+def _half(array: Array) -> Any:
+    import torch
+
+    return torch.tensor(np.ascontiguousarray(array)).to(torch.bfloat16)
+
+
+def _dask(array: Array) -> Any:
+    import dask.array
+
+    return dask.array.from_array(array)
+
+
+def _xarray(array: Array) -> Any:
+    import xarray
+
+    return xarray.DataArray(array)
+
+
+class _Convertible:
+    """Something that only NumPy can make an array of."""
+
+    def __init__(self, array: Array) -> None:
+        self._array = array
+
+    def __array__(self, dtype: Any = None, copy: Any = None) -> Array:
+        return self._array if dtype is None else self._array.astype(dtype)
+
+
+COATS: dict[str, Callable[[Array], Any]] = {
+    "list": lambda a: a.tolist(),
+    "tuple": lambda a: tuple(a.tolist()),
+    "Fortran": np.asfortranarray,
+    "subclass": lambda a: a.view(type("Sub", (np.ndarray,), {})),
+    "unmasked": lambda a: np.ma.array(a),
+    "object with __array__": _Convertible,
+    "tensor": _torch,
+    "tensor with grad": lambda a: _torch(a, requires_grad=True),
+    "dask": _dask,
+    "xarray": _xarray,
+    "sparse": lambda a: csr_array(np.atleast_2d(a)),
+    "list of arrays": list,
+}
+"""The same numbers."""
+_LIBRARIES = {"tensor": "torch", "tensor with grad": "torch", "half tensor": "torch",
+              "dask": "dask", "xarray": "xarray"}  # fmt: skip
+
+
+def _there(kinds: dict[str, Any]) -> list[str]:
+    """The kinds for which the library is installed."""
+    return [kind for kind in kinds if find_spec(_LIBRARIES.get(kind, "numpy"))]
+
+
+def _holed(value: float) -> Callable[[Array], Any]:
+    def make(array: Array) -> Array:
+        spoilt = array.astype(np.float64)
+        spoilt.flat[-1] = value
+        return spoilt
+
+    return make
+
+
+def _masked(array: Array) -> Any:
+    mask = np.zeros(array.shape, bool)
+    mask.flat[0] = True
+    return np.ma.array(array, mask=mask)
+
+
+RAGS: dict[str, Callable[[Array], Any]] = {
+    "nan": _holed(np.nan),
+    "inf": _holed(np.inf),
+    "masked": _masked,
+    "complex": lambda a: a + 1j,
+    "texts": lambda a: a.astype(str),
+    "bytes": lambda a: a.astype("S8"),
+    "objects": lambda a: a.astype(object),
+    "dates": lambda a: np.zeros(a.shape, "datetime64[s]"),
+    "records": lambda a: np.zeros(a.shape, "f8,f8"),
+    "empty": lambda a: a[:0],
+    "no columns": lambda a: a[..., :0],
+    "ragged": lambda a: [[1.0, 2.0], [3.0]],
+    "text": lambda a: "signals",
+    "nothing": lambda a: None,
+    "mapping": lambda a: {"a": 1},
+    "set": lambda a: {1.0, 2.0},
+    "function": lambda a: np.mean,
+    "class": lambda a: np.ndarray,
+    "generator of numbers": lambda a: (float(v) for v in a.flat),
+    "number": lambda a: 3.0,
+    "half tensor": _half,
+    "two more axes": lambda a: a[None, None],
+}
+"""No array of real numbers, or not one of that shape."""
+FITTING = frozenset({"two more axes", "half tensor", "nothing", "number", "generator of numbers",
+                     "empty", "function", "no columns", "text"})  # fmt: skip
+"""Rags that some argument may take: they must not crash, and that is all."""
+
+
+# The doors ---------------------------------------------------------------------------------
+
+OPTIONAL = frozenset({"x0", "coef0", "sampling", "weights", "gradient", "given", "size"})
+"""Arguments that are left out unless they are the one to be tried."""
+
+
+def inputs_case(case: Case) -> None:
+    name = case.pick(*doors())
+    door = doors()[name]
+    argument = case.pick(*door.arrays, *door.others)
+    case.tell(door=name, argument=argument)
+    plain = {k: v for k, v in (door.arrays | door.others).items() if k not in OPTIONAL}
+    if argument in door.arrays and not case.chance(0.1):
+        _array(case, door, argument, plain)
+    else:
+        _other(case, door, argument, plain)
+
+
+def _array(case: Case, door: Door, argument: str, plain: dict[str, Any]) -> None:
+    good = door.arrays[argument]
+    if case.chance(0.5):
+        coat = case.pick(*_there(COATS))
+        case.tell(value=coat)
+        try:
+            truth = door.compared(door.call(**plain | {argument: good.copy()}))
+        except InputError:
+            truth = None
+        found = case.ask(lambda: door.call(**plain | {argument: COATS[coat](good)}), NAMES)
+        case.require(door.compared(found) == truth, f"{argument} as {coat}: another answer")
+        return
+    rag = case.pick(*_there(RAGS))
+    case.tell(value=rag)
+    value = RAGS[rag](good)
+    try:
+        found = case.ask(lambda: door.call(**plain | {argument: value}), NAMES)
+    except Refused:
+        return
+    case.require(rag in FITTING, f"{argument} is taken as {rag}: {door.compared(found)!r:.80}")
+
+
+def _other(case: Case, door: Door, argument: str, plain: dict[str, Any]) -> None:
+    """Junk for anything: where it is taken, the answer can at least be looked at."""
+    value = case.pick(*JUNK)
+    case.tell(value=value)
+    found = case.ask(lambda: door.call(**plain | {argument: value}), NAMES)
+    case.ask(lambda: door.compared(found), NAMES, valid=True)

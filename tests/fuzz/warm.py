@@ -1,0 +1,30 @@
+"""Compiles, before any clock runs, what cases will call."""
+
+from __future__ import annotations
+
+from functools import cache
+
+import numpy as np
+
+import pursuit
+from fuzz.encoding import METHODS
+from fuzz.unmixing import CONSTRAINTS
+
+
+@cache
+def warm_up() -> None:
+    """Call every compiled path once in both precisions."""
+    rng = np.random.default_rng(0)
+    for dtype in (np.float64, np.float32):
+        atoms, signals = (rng.random((n, 4)).astype(dtype) for n in (6, 3))
+        for method in METHODS:
+            pursuit.encode(signals, atoms, method, max_iter=3, progress=False)
+        for method in ("orthogonal", "matching-pursuit"):
+            cone = pursuit.Cone(atoms)
+            pursuit.encode(signals, cone, method, max_iter=3, rtol=0.1, progress=False)
+        for constraint in CONSTRAINTS:
+            most = 2 if constraint == "sparse" else None
+            pursuit.unmixing.unmix(signals, atoms, constraint, n_nonzero=most, progress=False)
+        f = pursuit.SquaredDistance(signals[0])
+        for method in pursuit.methods.NAMED:
+            pursuit.solve(f, pursuit.Dictionary(atoms), method, max_iter=40, every=20)
