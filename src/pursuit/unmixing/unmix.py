@@ -11,6 +11,7 @@ import numpy as np
 from pursuit.base.errors import InputError
 from pursuit.base.validation import count, one_of, real_array
 from pursuit.unmixing.extraction import Array, Extraction
+from pursuit.unmixing.rows import exponents, unit_rows
 from pursuit.unmixing.scene import Scene
 from pursuit.unmixing.unmixed import Unmixing
 
@@ -97,7 +98,7 @@ def _free(job: _Job) -> Array:
     """Least squares by the pseudo-inverse of the endmembers at unit norm."""
     from pursuit.base.threads import for_each_block, thread_count
 
-    unit, norms = _unit_rows(job.endmembers)
+    unit, norms = unit_rows(job.endmembers)
     inverse = np.linalg.pinv(unit) / norms
     dtype = np.result_type(job.pixels, job.endmembers)
     abundances = np.empty((len(job.pixels), len(unit)), dtype)
@@ -171,20 +172,6 @@ def _say_unfinished(finished: Array) -> None:
         )
 
 
-def _unit_rows(rows: Array) -> tuple[Array, Array]:
-    """Rows at unit norm and their norms, in float64; zero rows stay."""
-    exponent = _exponents(rows)
-    near = np.ldexp(rows.astype(np.float64), -exponent[:, None])
-    norms = np.linalg.norm(near, axis=1)
-    return near / np.where(norms > 0, norms, 1.0)[:, None], np.ldexp(norms, exponent)
-
-
-def _exponents(rows: Array) -> Array:
-    """The power of two next to the largest entry of each row: divided by it, squares are safe."""
-    exponents: Array = np.frexp(np.abs(rows).max(axis=1))[1]
-    return exponents
-
-
 def _quality(
     pixels: Array, abundances: Array, endmembers: Array, threads: int | None
 ) -> tuple[Array, Array, Array]:
@@ -208,10 +195,10 @@ def _compare(pixels: Array, fits: Array) -> tuple[Array, Array, Array]:
     The angle between unit vectors u and v is 2·atan2(‖u − v‖, ‖u + v‖): no digits are lost where
     it is small, and it is π/2 where one of them is zero.
     """
-    u, norms = _unit_rows(pixels)
-    v, _ = _unit_rows(fits)
+    u, norms = unit_rows(pixels)
+    v, _ = unit_rows(fits)
     angles = 2 * np.arctan2(np.linalg.norm(u - v, axis=1), np.linalg.norm(u + v, axis=1))
-    exponent = _exponents(pixels)
+    exponent = exponents(pixels)
     difference = np.ldexp(pixels.astype(np.float64), -exponent[:, None])
     difference -= np.ldexp(fits, -exponent[:, None])
     residuals = np.ldexp(np.linalg.norm(difference, axis=1), exponent)

@@ -1,0 +1,60 @@
+"""A picked pixel and all that differ from it by no more than noise: their mean has less of it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from pursuit.unmixing.extraction import Array, Extraction, bring_near_one
+from pursuit.unmixing.noise import enough_for_noise, second_moments
+from pursuit.unmixing.rows import evenly_spaced, unit_rows
+
+SAMPLE = 20_000
+"""Pixels that the noise is estimated from at most."""
+REACH = 1.2
+"""How many times the angle that noise puts between two pixels of one spectrum counts as equal."""
+WIDEST = 0.1
+"""Angles above this, in radians, are never equal, however dark the pixels."""
+
+
+def averaged(pixels: Array, extraction: Extraction) -> Extraction:
+    """The endmembers with the noise of their one pixel taken down.
+
+    Noise of norm s turns two pixels y and z of one spectrum by about √(s²/‖y‖² + s²/‖z‖²). All
+    pixels within 1.2 times that angle of a picked one give their mean direction, each weighted by
+    its squared norm as its noise wants; the brightness stays that of the picked pixel. A pixel
+    without its like stays as it is, so that rare materials lose nothing. With fewer than two
+    pixels for each band nothing is done.
+
+    Parameters
+    ----------
+    pixels
+        Those that were picked from.
+    extraction
+        What was picked.
+    """
+    work = bring_near_one(pixels.astype(np.float64))
+    sample = evenly_spaced(work, SAMPLE)
+    if not enough_for_noise(sample):
+        return extraction
+    noise = np.sqrt(second_moments(sample).noise.sum())
+    unit, norms = unit_rows(work)
+    spectra, counts = extraction.endmembers.copy(), np.ones(len(extraction), dtype=np.intp)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        turns = noise / norms
+    for k, pixel in enumerate(extraction.indices):
+        angles = np.arccos(np.clip(unit @ unit[pixel], -1.0, 1.0))
+        equal = angles <= np.minimum(REACH * np.hypot(turns, turns[pixel]), WIDEST)
+        equal[pixel] = True
+        counts[k] = np.count_nonzero(equal)
+        if counts[k] > 1:
+            direction = _mean_direction(unit[equal], norms[equal] ** 2)
+            spectra[k] = direction * unit_rows(pixels[[pixel]])[1]
+    return replace(extraction, endmembers=spectra, averaged_over=counts)
+
+
+def _mean_direction(unit: Array, weights: Array) -> Array:
+    total = weights @ unit
+    direction: Array = total / np.linalg.norm(total)
+    return direction
