@@ -135,6 +135,7 @@ def test_the_page_asks_for_nothing_from_outside(unmixing):
     assert "default-src 'none'" in html
 
 
+@pytest.mark.filterwarnings("ignore:the fit is bad")
 def test_maps_and_spectra_on_the_page_are_in_reading_order(tmp_path):
     rows, columns = 4, 3
     places = np.argwhere(np.ones((columns, rows), bool))[:, ::-1]  # column by column, as MATLAB

@@ -9,6 +9,7 @@ import numpy as np
 from pursuit.base.errors import InputError
 from pursuit.base.validation import real_array
 from pursuit.unmixing.extraction import Array, Integers
+from pursuit.unmixing.georeference import Georeference
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -31,6 +32,12 @@ class Scene:
         As written in the file, or None.
     name
         What to call the scene.
+    scale
+        What the numbers of the file were divided by.
+    file_scale
+        What the file says its numbers are to be divided by, or None where it says nothing.
+    georeference
+        Where on Earth the picture lies, or None where the file does not say.
     """
 
     pixels: Array
@@ -40,6 +47,9 @@ class Scene:
     wavelengths: Array | None = None
     wavelength_unit: str | None = None
     name: str = "scene"
+    scale: float = 1.0
+    file_scale: float | None = None
+    georeference: Georeference | None = None
 
     def __post_init__(self) -> None:
         if self.pixels.shape != (len(self.places), len(self.bands)):

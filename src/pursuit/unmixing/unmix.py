@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from pursuit.base.errors import InputError
 from pursuit.base.validation import count, one_of, real_array
+from pursuit.unmixing.diagnosis import complaint
 from pursuit.unmixing.extraction import Array, Extraction
 from pursuit.unmixing.rows import exponents, unit_rows
 from pursuit.unmixing.scene import Scene
-from pursuit.unmixing.unmixed import Unmixing
+from pursuit.unmixing.unmixed import Unmixing, endmember_names, mean_ratio
 
 BLOCK = 1024
 """Pixels looked at together when fits are compared with measurements."""
@@ -25,6 +26,7 @@ def unmix(
     constraint: str = "non-negative",
     *,
     n_nonzero: int | None = None,
+    names: Sequence[str] = (),
     threads: int | None = None,
     progress: bool | None = None,
 ) -> Unmixing:
@@ -35,15 +37,18 @@ def unmix(
     scene
         A `Scene`, or spectra as rows, shape ``(n_pixels, bands)``.
     endmembers
-        One spectrum per row, shape ``(r, bands)``, or what `h2nmf` or `spa` returned.
+        One spectrum per row, shape ``(r, bands)``, or what `pick` returned.
     constraint
         ``"none"``: any real abundances, the shortest where endmembers depend on each other.
         ``"non-negative"``: at least zero. ``"sum-to-one"``: at least zero, and of sum exactly
-        one; both by an exact active-set method. ``"sparse"``: at least zero, and at most
+        one. ``"sum-at-most-one"``: at least zero, and the rest to one is shade. All three by an
+        exact active-set method. ``"sparse"``: at least zero, and at most
         `n_nonzero` endmembers in a pixel, by orthogonal matching pursuit over their `Cone`
         (sparse abundances of any sign are the codes of `encode` over the endmembers).
     n_nonzero
         For ``"sparse"`` alone.
+    names
+        Of the endmembers; numbered from 1 where there are none.
     threads
         Python threads; else ``$PURSUIT_THREADS``, else every core. It changes no bit.
     progress
@@ -55,7 +60,7 @@ def unmix(
     Unmixing
         Abundances, and for every pixel the residual norm and the spectral angle of its fit.
         They do not depend on units, except that a sum of one needs pixels and endmembers in the
-        same.
+        same. Where the fit is bad a warning says so, and what is likely to blame.
 
     Examples
     --------
@@ -69,6 +74,22 @@ def unmix(
     one_of("constraint", constraint, tuple(SOLVERS))
     if (constraint == "sparse") != (n_nonzero is not None):
         raise InputError('n_nonzero: expected a number with the constraint "sparse", and only then')
+    pixels, spectra = _checked(scene, endmembers, constraint)
+    called = endmember_names(names, len(spectra))
+    k = None if n_nonzero is None else count("n_nonzero", n_nonzero, 1)
+    abundances = SOLVERS[constraint](_Job(pixels, spectra, k, threads, progress))
+    quality = _quality(pixels, abundances, spectra, threads)
+    placed = scene if isinstance(scene, Scene) else None
+    bad = complaint(pixels, spectra, constraint, mean_ratio(quality[0], quality[2]), placed)
+    if bad is not None:
+        warnings.warn(bad, stacklevel=2)
+    picked = endmembers if isinstance(endmembers, Extraction) else None
+    words = _in_words(constraint, k)
+    return Unmixing(abundances, spectra, *quality, words, placed, called, picked, bad)
+
+
+def _checked(scene: object, endmembers: object, constraint: str) -> tuple[Array, Array]:
+    """Pixels and endmembers as rows of as many bands."""
     pixels = real_array("pixels", scene.pixels if isinstance(scene, Scene) else scene, ndim=2)
     picked = endmembers.endmembers if isinstance(endmembers, Extraction) else endmembers
     spectra = real_array("endmembers", picked, ndim=2)
@@ -78,11 +99,7 @@ def unmix(
         )
     if constraint != "sum-to-one":
         _refuse_zeros(spectra)
-    k = None if n_nonzero is None else count("n_nonzero", n_nonzero, 1)
-    abundances = SOLVERS[constraint](_Job(pixels, spectra, k, threads, progress))
-    quality = _quality(pixels, abundances, spectra, threads)
-    placed = scene if isinstance(scene, Scene) else None
-    return Unmixing(abundances, spectra, *quality, _in_words(constraint, k), placed)
+    return pixels, spectra
 
 
 @dataclass(frozen=True, eq=False)
@@ -127,6 +144,13 @@ def _sum_to_one(job: _Job) -> Array:
     return fits.coefficients
 
 
+def _sum_at_most_one(job: _Job) -> Array:
+    """Shade, an endmember of zeros, takes what the others leave: with it the sum is one."""
+    shade = np.zeros_like(job.endmembers[:1])
+    shares = _sum_to_one(replace(job, endmembers=np.vstack([job.endmembers, shade])))
+    return np.ascontiguousarray(shares[:, :-1])
+
+
 def _sparse(job: _Job) -> Array:
     from pursuit.atoms.cone import Cone
     from pursuit.encoding import encode
@@ -147,6 +171,7 @@ SOLVERS: dict[str, Callable[[_Job], Array]] = {
     "none": _free,
     "non-negative": _non_negative,
     "sum-to-one": _sum_to_one,
+    "sum-at-most-one": _sum_at_most_one,
     "sparse": _sparse,
 }
 

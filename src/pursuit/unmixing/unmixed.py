@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -11,7 +12,7 @@ import numpy as np
 from pursuit.base.archive import whole_file
 from pursuit.base.errors import InputError
 from pursuit.base.validation import count
-from pursuit.unmixing.extraction import Array, Integers
+from pursuit.unmixing.extraction import Array, Extraction, Integers
 from pursuit.unmixing.scene import Scene
 
 LISTED = 12
@@ -39,6 +40,12 @@ class Unmixing:
         What the abundances obey.
     scene
         Where the pixels lie, or None if rows of numbers were unmixed.
+    names
+        Of the endmembers.
+    extraction
+        The pixels that were picked as endmembers, if they were.
+    warning
+        A sentence where the fit is bad, with the likely cause; else None.
     """
 
     abundances: Array
@@ -48,6 +55,12 @@ class Unmixing:
     pixel_norms: Array
     constraint: str
     scene: Scene | None = None
+    names: tuple[str, ...] = ()
+    extraction: Extraction | None = None
+    warning: str | None = None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "names", endmember_names(self.names, len(self.endmembers)))
 
     def __len__(self) -> int:
         return len(self.abundances)
@@ -60,6 +73,11 @@ class Unmixing:
             return 0.0
         residuals, norms = self.residual_norms / largest, self.pixel_norms / largest
         return float(np.linalg.norm(residuals) / np.linalg.norm(norms))
+
+    @cached_property
+    def mean_relative_residual(self) -> float:
+        """The mean of ‖pixel − fit‖ / ‖pixel‖ over pixels that are not zero; 0 if all are."""
+        return mean_ratio(self.residual_norms, self.pixel_norms)
 
     @cached_property
     def dominant(self) -> Integers:
@@ -111,12 +129,27 @@ class Unmixing:
         ]
         means, most = self.abundances.mean(axis=0), np.bincount(self.dominant, minlength=r)
         lines += [
-            f"  {k}: mean abundance {means[k]:.4g}, largest in {most[k]} pixels"
+            f"  {self.names[k]}: mean abundance {means[k]:.4g}, largest in {most[k]} pixels"
             for k in range(min(r, LISTED))
         ]
-        return "\n".join(lines + [f"  and {r - LISTED} more"] * (r > LISTED))
+        lines += [f"  and {r - LISTED} more"] * (r > LISTED)
+        return "\n".join(lines + [f"  warning: {self.warning}"] * (self.warning is not None))
 
     def _placed(self) -> Scene:
         if self.scene is None:
             raise InputError("maps: expected pixels with places; unmix a Scene to have pictures")
         return self.scene
+
+
+def mean_ratio(residual_norms: Array, pixel_norms: Array) -> float:
+    """The mean of residual over pixel norms where these are not zero; 0 if all are."""
+    some = pixel_norms > 0
+    return float(np.mean(residual_norms[some] / pixel_norms[some])) if some.any() else 0.0
+
+
+def endmember_names(given: Sequence[str], r: int) -> tuple[str, ...]:
+    """As given, one for each of `r` endmembers; numbered from 1 where none are."""
+    names = tuple(map(str, given)) or tuple(f"Endmember {k + 1}" for k in range(r))
+    if len(names) != r:
+        raise InputError(f"names: expected {r}, one for each endmember, got {len(names)}")
+    return names
