@@ -5,13 +5,11 @@ from __future__ import annotations
 import numpy as np
 
 from pursuit.unmixing.extraction import Array
-from pursuit.unmixing.rows import evenly_spaced, unit_rows
+from pursuit.unmixing.scaling import shares_of_any_sum
 from pursuit.unmixing.scene import Scene
 
 BAD = 0.15
 """A mean relative residual above this is worth a warning."""
-SAMPLE = 4096
-"""Pixels that the cause is looked for in at most."""
 OTHER_SCALE = 2.0
 """Shares whose median sum is this many times too large or too small speak of another scale."""
 SUMMED = ("sum-to-one", "sum-at-most-one")
@@ -31,7 +29,7 @@ def complaint(
     said = f"the fit is bad: the mean residual is {100 * residual:.3g} % of a pixel's norm"
     if constraint not in SUMMED:
         return f"{said}; {BLAME_ENDMEMBERS}"
-    free, sums = _without_the_sum(evenly_spaced(pixels, SAMPLE), endmembers)
+    free, sums = shares_of_any_sum(pixels, endmembers)
     if free > BAD:
         return f"{said}, and {100 * free:.3g} % with shares of any sum; {BLAME_ENDMEMBERS}"
     low, median, high = np.quantile(sums, (0.05, 0.5, 0.95))
@@ -48,17 +46,6 @@ def complaint(
 BLAME_ENDMEMBERS = (
     "the endmembers do not make up the scene: take more of them, or let another picker find them"
 )
-
-
-def _without_the_sum(pixels: Array, endmembers: Array) -> tuple[float, Array]:
-    """The mean relative residual with shares of any sum, and the sums."""
-    from pursuit.encoding.nonnegative import nonnegative_fits
-
-    some = pixels[pixels.any(axis=1)]
-    unit, norms = unit_rows(some)
-    atoms, lengths = unit_rows(endmembers[endmembers.any(axis=1)])
-    fits = nonnegative_fits(unit, atoms, progress=False)
-    return float(fits.residual_norms.mean()), fits.coefficients @ (1 / lengths) * norms
 
 
 def _blame_scale(factor: float, scene: Scene | None) -> str:
