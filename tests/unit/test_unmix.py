@@ -12,6 +12,7 @@ from pursuit.base.archive import whole_file
 from pursuit.base.errors import InputError
 from pursuit.unmixing import Scene, h2nmf, unmix
 from pursuit.unmixing.convergence import convergence
+from pursuit.unmixing.scaling import matching_scale
 
 PURE = np.array([[1.0, 2.0, 3.0, 1.0], [3.0, 1.0, 0.0, 1.0], [0.0, 1.0, 1.0, 4.0]])
 SHARES = np.random.default_rng(0).dirichlet(np.ones(3), 11)
@@ -200,6 +201,20 @@ def test_the_scale_that_the_file_says_is_the_advice():
     assert said.endswith("its file says to divide by 1000 (scale auto does)")
 
 
+@pytest.mark.parametrize("factor", [1.0, 1e4, 1e-3, 2e4])
+def test_the_power_of_ten_between_scene_and_endmembers_is_found(factor):
+    scale = matching_scale(0.7 * factor * PIXELS, PURE)
+    assert scale == 10.0 ** np.floor(np.log10(factor))
+    assert SCENE.divided(2.0).divided(3.0).scale == 6
+    np.testing.assert_array_equal(SCENE.divided(2.0).pixels, PIXELS / 2)
+
+
+def test_no_scale_mends_endmembers_that_fit_nothing():
+    with pytest.raises(InputError, match="scale: no scale makes these endmembers fit the scene"):
+        matching_scale(-PIXELS, PURE)
+    assert matching_scale(0 * PIXELS, PURE) == 1
+
+
 def test_shade_is_told_from_light_that_varies_both_ways():
     light = np.linspace(0.1, 1, 11)[:, None]
     said = complaint_about(light * PIXELS, PURE, "sum-to-one")
@@ -256,5 +271,6 @@ def test_a_failure_while_writing_leaves_the_old_file_and_nothing_else(tmp_path):
 def test_a_folder_that_is_not_there_is_named(tmp_path):
     with pytest.raises(InputError, match=r"the folder .*nowhere does not exist"):
         unmix(SCENE, PURE).save(tmp_path / "nowhere" / "numbers.npz")
+    (tmp_path / "folder.npz").mkdir()
     with pytest.raises(InputError, match="is a folder, expected the name of a file"):
-        unmix(SCENE, PURE).save(tmp_path)
+        unmix(SCENE, PURE).save(tmp_path / "folder.npz")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -89,6 +89,26 @@ class Scene:
         picture = np.full((*self.shape, *numbers.shape[1:]), np.nan, dtype=numbers.dtype)
         picture[self.places[:, 0], self.places[:, 1]] = numbers
         return picture
+
+    def divided(self, divisor: float) -> Scene:
+        """The scene with all numbers divided."""
+        return replace(self, pixels=self.pixels / divisor, scale=self.scale * divisor)
+
+    def about(self) -> dict[str, Array]:
+        """All but the pixels, as arrays to be saved."""
+        arrays: dict[str, Array] = {
+            "places": self.places,
+            "image_shape": np.array(self.shape),
+            "bands": self.bands,
+            "scale": np.array(self.scale),
+        }
+        if self.wavelengths is not None:
+            arrays["wavelengths"] = self.wavelengths
+            arrays["wavelength_unit"] = np.array(self.wavelength_unit or "")
+        if self.georeference is not None:
+            arrays["transform"] = np.array(self.georeference.transform)
+            arrays["crs"] = np.array(self.georeference.crs or "")
+        return arrays
 
     def __repr__(self) -> str:
         rows, columns = self.shape

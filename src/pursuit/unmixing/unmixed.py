@@ -6,12 +6,14 @@ import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from pathlib import Path
 
 import numpy as np
 
 from pursuit.base.archive import whole_file
 from pursuit.base.errors import InputError
 from pursuit.base.validation import count
+from pursuit.unmixing.exports import CUBE_ENDINGS, one_of_endings, save_cube, save_spectra
 from pursuit.unmixing.extraction import Array, Extraction, Integers
 from pursuit.unmixing.scene import Scene
 
@@ -101,22 +103,40 @@ class Unmixing:
         return spectrum
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write everything to a .npz file, whole or not at all; no pickle is involved."""
+        """Write all numbers (.npz), or the abundances as GeoTIFF (.tif) or ENVI (.img, .hdr).
+
+        Files are written whole or not at all. GeoTIFF and ENVI carry the names, NaN as no data,
+        and the place of the scene; they need the ``scenes`` extra. No pickle is involved.
+        """
+        target = Path(path)
+        one_of_endings("path", target, (".npz", *CUBE_ENDINGS))
+        if target.suffix.lower() != ".npz":
+            save_cube(target, self.maps(), self.names, self._placed())
+            return
+        with whole_file(target) as part, part.open("wb") as stream:
+            np.savez(stream, **self._arrays())  # type: ignore[arg-type]
+
+    def save_endmembers(self, path: str | os.PathLike[str]) -> None:
+        """Write the endmembers as a table (.csv) or an ENVI spectral library (.sli, float32)."""
+        save_spectra(path, self.endmembers, self.names, self.scene)
+
+    def _arrays(self) -> dict[str, Array]:
         arrays = {
             "abundances": self.abundances,
             "endmembers": self.endmembers,
+            "names": np.array(self.names),
             "residual_norms": self.residual_norms,
             "angles": self.angles,
             "constraint": np.array(self.constraint),
         }
+        if self.extraction is not None:
+            arrays["picked"] = self.extraction.indices
+            arrays["picker"] = np.array(self.extraction.method)
         if self.scene is not None:
-            arrays["places"] = self.scene.places
-            arrays["image_shape"] = np.array(self.scene.shape)
-            arrays["bands"] = self.scene.bands
-            if self.scene.wavelengths is not None:
-                arrays["wavelengths"] = self.scene.wavelengths
-        with whole_file(path) as part, part.open("wb") as stream:
-            np.savez(stream, **arrays)  # type: ignore[arg-type]
+            arrays |= self.scene.about()
+            if self.extraction is not None:
+                arrays["picked_places"] = self.scene.places[self.extraction.indices]
+        return arrays
 
     def __repr__(self) -> str:
         r, bands = self.endmembers.shape
