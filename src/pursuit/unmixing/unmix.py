@@ -5,6 +5,8 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
+from typing import TYPE_CHECKING, cast, overload
 
 import numpy as np
 
@@ -12,12 +14,44 @@ from pursuit.base.errors import InputError
 from pursuit.base.validation import count, one_of, real_array
 from pursuit.unmixing.diagnosis import complaint
 from pursuit.unmixing.extraction import Array, Extraction
+from pursuit.unmixing.labelled import is_labelled, silently, unmix_labelled
 from pursuit.unmixing.rows import exponents, unit_rows
 from pursuit.unmixing.scene import Scene
 from pursuit.unmixing.unmixed import Unmixing, endmember_names, mean_ratio
 
+if TYPE_CHECKING:
+    from xarray import DataArray, Dataset
+
 BLOCK = 1024
 """Pixels looked at together when fits are compared with measurements."""
+
+
+@overload
+def unmix(  # type: ignore[overload-overlap]
+    scene: DataArray,
+    endmembers: object,
+    constraint: str = ...,
+    *,
+    n_nonzero: int | None = ...,
+    names: Sequence[str] = ...,
+    dim: str = ...,
+    threads: int | None = ...,
+    progress: bool | None = ...,
+) -> Dataset: ...
+
+
+@overload
+def unmix(
+    scene: object,
+    endmembers: object,
+    constraint: str = ...,
+    *,
+    n_nonzero: int | None = ...,
+    names: Sequence[str] = ...,
+    dim: str = ...,
+    threads: int | None = ...,
+    progress: bool | None = ...,
+) -> Unmixing: ...
 
 
 def unmix(
@@ -27,17 +61,20 @@ def unmix(
     *,
     n_nonzero: int | None = None,
     names: Sequence[str] = (),
+    dim: str = "band",
     threads: int | None = None,
     progress: bool | None = None,
-) -> Unmixing:
+) -> Unmixing | Dataset:
     """The abundances that bring the endmembers nearest to every pixel, in least squares.
 
     Parameters
     ----------
     scene
-        A `Scene`, or spectra as rows, shape ``(n_pixels, bands)``.
+        A `Scene`, or spectra as rows, shape ``(n_pixels, bands)``, or an `xarray.DataArray` of
+        any dimensions with bands along `dim`.
     endmembers
-        One spectrum per row, shape ``(r, bands)``, or what `pick` returned.
+        One spectrum per row, shape ``(r, bands)``, or what `pick` returned, or for a labelled
+        scene a `DataArray` with names along its other dimension.
     constraint
         ``"none"``: any real abundances, the shortest where endmembers depend on each other.
         ``"non-negative"``: at least zero. ``"sum-to-one"``: at least zero, and of sum exactly
@@ -49,6 +86,8 @@ def unmix(
         For ``"sparse"`` alone.
     names
         Of the endmembers; numbered from 1 where there are none.
+    dim
+        For a labelled scene: the dimension of the bands.
     threads
         Python threads; else ``$PURSUIT_THREADS``, else every core. It changes no bit.
     progress
@@ -61,6 +100,9 @@ def unmix(
         Abundances, and for every pixel the residual norm and the spectral angle of its fit.
         They do not depend on units, except that a sum of one needs pixels and endmembers in the
         same. Where the fit is bad a warning says so, and what is likely to blame.
+        For a labelled scene an `xarray.Dataset` with ``abundance`` (one more dimension, of the
+        endmembers), ``residual_norm`` and ``angle``: with the coordinates of the scene, NaN
+        where pixels have NaN or the fill value, and lazily if the scene is chunked.
 
     Examples
     --------
@@ -74,17 +116,37 @@ def unmix(
     one_of("constraint", constraint, tuple(SOLVERS))
     if (constraint == "sparse") != (n_nonzero is not None):
         raise InputError('n_nonzero: expected a number with the constraint "sparse", and only then')
+    k = None if n_nonzero is None else count("n_nonzero", n_nonzero, 1)
+    if not is_labelled(scene):
+        return _unmix(scene, endmembers, constraint, k, names, threads, progress)
+
+    def part(pixels: Array, spectra: Array, alone: bool) -> Unmixing:
+        work = partial(_unmix, pixels, spectra, constraint, k, ())
+        # Dask runs the chunks side by side: one thread for each.
+        return silently(partial(work, 1, False)) if alone else work(threads, progress)
+
+    return unmix_labelled(cast("DataArray", scene), endmembers, dim, names, part)
+
+
+def _unmix(
+    scene: object,
+    endmembers: object,
+    constraint: str,
+    n_nonzero: int | None,
+    names: Sequence[str],
+    threads: int | None,
+    progress: bool | None,
+) -> Unmixing:
     pixels, spectra = _checked(scene, endmembers, constraint)
     called = endmember_names(names, len(spectra))
-    k = None if n_nonzero is None else count("n_nonzero", n_nonzero, 1)
-    abundances = SOLVERS[constraint](_Job(pixels, spectra, k, threads, progress))
+    abundances = SOLVERS[constraint](_Job(pixels, spectra, n_nonzero, threads, progress))
     quality = _quality(pixels, abundances, spectra, threads)
     placed = scene if isinstance(scene, Scene) else None
     bad = complaint(pixels, spectra, constraint, mean_ratio(quality[0], quality[2]), placed)
     if bad is not None:
-        warnings.warn(bad, stacklevel=2)
+        warnings.warn(bad, stacklevel=3)
     picked = endmembers if isinstance(endmembers, Extraction) else None
-    words = _in_words(constraint, k)
+    words = _in_words(constraint, n_nonzero)
     return Unmixing(abundances, spectra, *quality, words, placed, called, picked, bad)
 
 
