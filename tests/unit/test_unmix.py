@@ -205,6 +205,8 @@ def test_the_scale_that_the_file_says_is_the_advice():
 def test_the_power_of_ten_between_scene_and_endmembers_is_found(factor):
     scale = matching_scale(0.7 * factor * PIXELS, PURE)
     assert scale == 10.0 ** np.floor(np.log10(factor))
+    assert matching_scale(0.7 * factor * PIXELS, PURE, 1.5 * factor) == 1.5 * factor
+    assert matching_scale(0.7 * factor * PIXELS, PURE, 50 * factor) == scale
     assert SCENE.divided(2.0).divided(3.0).scale == 6
     np.testing.assert_array_equal(SCENE.divided(2.0).pixels, PIXELS / 2)
 

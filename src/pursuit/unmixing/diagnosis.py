@@ -30,7 +30,7 @@ def complaint(
     if constraint not in SUMMED:
         return f"{said}; {BLAME_ENDMEMBERS}"
     free, sums = shares_of_any_sum(pixels, endmembers)
-    if free > BAD:
+    if free > max(BAD, residual / 2):
         return f"{said}, and {100 * free:.3g} % with shares of any sum; {BLAME_ENDMEMBERS}"
     low, median, high = np.quantile(sums, (0.05, 0.5, 0.95))
     said += f", but {100 * free:.3g} % with shares of any sum, which "
