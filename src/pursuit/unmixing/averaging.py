@@ -6,9 +6,9 @@ from dataclasses import replace
 
 import numpy as np
 
-from pursuit.unmixing.extraction import Array, Extraction, bring_near_one
+from pursuit.unmixing.extraction import Array, Extraction
 from pursuit.unmixing.noise import enough_for_noise, second_moments
-from pursuit.unmixing.rows import evenly_spaced, unit_rows
+from pursuit.unmixing.rows import evenly_spaced
 
 SAMPLE = 20_000
 """Pixels that the noise is estimated from at most."""
@@ -18,7 +18,7 @@ WIDEST = 0.1
 """Angles above this, in radians, are never equal, however dark the pixels."""
 
 
-def averaged(pixels: Array, extraction: Extraction) -> Extraction:
+def averaged(pixels: Array, extraction: Extraction, directions: tuple[Array, Array]) -> Extraction:
     """The endmembers with the noise of their one pixel taken down.
 
     Noise of norm s turns two pixels y and z of one spectrum by about √(s²/‖y‖² + s²/‖z‖²). All
@@ -33,24 +33,26 @@ def averaged(pixels: Array, extraction: Extraction) -> Extraction:
         Those that were picked from.
     extraction
         What was picked.
+    directions
+        The pixels at unit norm, and their norms.
     """
-    work = bring_near_one(pixels.astype(np.float64))
-    sample = evenly_spaced(work, SAMPLE)
-    if not enough_for_noise(sample):
+    unit, norms = directions
+    sample = evenly_spaced(np.arange(len(pixels)), SAMPLE)
+    if not enough_for_noise(pixels[sample]):
         return extraction
-    noise = np.sqrt(second_moments(sample).noise.sum())
-    unit, norms = unit_rows(work)
+    brightest = norms.max() or 1.0
+    lengths = norms / brightest
+    noise = np.sqrt(second_moments(unit[sample] * lengths[sample, None]).noise.sum())
     spectra, counts = extraction.endmembers.copy(), np.ones(len(extraction), dtype=np.intp)
     with np.errstate(divide="ignore", invalid="ignore"):
-        turns = noise / norms
+        turns = noise / lengths
+    angles = np.arccos(np.clip(unit @ unit[extraction.indices].T, -1.0, 1.0))
     for k, pixel in enumerate(extraction.indices):
-        angles = np.arccos(np.clip(unit @ unit[pixel], -1.0, 1.0))
-        equal = angles <= np.minimum(REACH * np.hypot(turns, turns[pixel]), WIDEST)
+        equal = angles[:, k] <= np.minimum(REACH * np.hypot(turns, turns[pixel]), WIDEST)
         equal[pixel] = True
         counts[k] = np.count_nonzero(equal)
         if counts[k] > 1:
-            direction = _mean_direction(unit[equal], norms[equal] ** 2)
-            spectra[k] = direction * unit_rows(pixels[[pixel]])[1]
+            spectra[k] = _mean_direction(unit[equal], lengths[equal] ** 2) * norms[pixel]
     return replace(extraction, endmembers=spectra, averaged_over=counts)
 
 

@@ -6,8 +6,6 @@ import warnings
 from collections.abc import Callable
 from dataclasses import replace
 
-import numpy as np
-
 from pursuit.base.errors import InputError
 from pursuit.base.validation import one_of, real_array
 from pursuit.unmixing.averaging import averaged
@@ -18,7 +16,7 @@ from pursuit.unmixing.scene import Scene
 from pursuit.unmixing.spa import spa, spa_constant, spa_normalised
 from pursuit.unmixing.vca import vca
 
-Picker = Callable[[Array, int], Extraction]
+Picker = Callable[..., Extraction]
 
 SAMPLE = 4096
 """Pixels that the contest is judged on at most, evenly spaced in the scene."""
@@ -67,26 +65,34 @@ def pick(
     """
     one_of("picker", picker, ("auto", *PICKERS))
     rows = real_array("pixels", pixels.pixels if isinstance(pixels, Scene) else pixels, ndim=2)
+    directions = unit_rows(rows)
     if picker == "auto":
-        found = contest(rows, r)
+        found = contest(rows, r, directions)
     elif picker == "vca":
         found = vca(rows, r, seed=seed)
     else:
         found = PICKERS[picker](rows, r)
-    return averaged(rows, found) if average else found
+    return averaged(rows, found, directions) if average else found
 
 
-def contest(pixels: Array, r: int) -> Extraction:
+def contest(pixels: Array, r: int, directions: tuple[Array, Array]) -> Extraction:
     """The best set of the deterministic pickers; see ``"auto"`` in `pick`.
 
     A picker that cannot find r endmembers takes part only if none can.
+
+    Parameters
+    ----------
+    pixels, r
+        As in `pick`.
+    directions
+        The pixels at unit norm, and their norms.
     """
-    sample = evenly_spaced(pixels, SAMPLE)
-    found, refusals, said = _run_all(pixels, r)
+    found, refusals, said = _run_all(pixels, r, directions)
     if not found:
         raise refusals[0]
     whole = {name: picked for name, picked in found.items() if len(picked) == r}
     found = whole or found
+    sample = evenly_spaced(directions[0], SAMPLE)
     scores = {name: mean_relative_residual(sample, of.endmembers) for name, of in found.items()}
     best = min(scores.values())
     winner = next(name for name, score in scores.items() if score <= (1 + TIED) * best)
@@ -97,7 +103,7 @@ def contest(pixels: Array, r: int) -> Extraction:
 
 
 def _run_all(
-    pixels: Array, r: int
+    pixels: Array, r: int, directions: tuple[Array, Array]
 ) -> tuple[dict[str, Extraction], list[InputError], dict[str, str]]:
     """What each picker found, why some found nothing, and what was said of those found early."""
     found: dict[str, Extraction] = {}
@@ -107,7 +113,8 @@ def _run_all(
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             try:
-                picked = PICKERS[name](pixels, r)
+                more = {"directions": directions} if name in NORMALISED else {}
+                picked = PICKERS[name](pixels, r, **more)
             except InputError as error:
                 refusals.append(error)
                 continue
@@ -130,18 +137,24 @@ def mean_relative_residual(pixels: Array, endmembers: Array) -> float:
     return float(nonnegative_fits(unit, endmembers, progress=False).residual_norms.mean())
 
 
-def _h2nmf_normalised(pixels: Array, r: int) -> Extraction:
-    found = h2nmf(unit_rows(real_array("pixels", pixels, ndim=2))[0], r)
+def h2nmf_normalised(
+    pixels: object, r: int, directions: tuple[Array, Array] | None = None
+) -> Extraction:
+    """H2NMF on pixels divided by their norms, which are `directions` where these are known."""
+    rows = real_array("pixels", pixels, ndim=2)
+    unit, _ = directions or unit_rows(rows)
+    found = h2nmf(unit, r)
     method = f"{found.method} on normalised pixels"
-    return replace(found, endmembers=np.asarray(pixels)[found.indices], method=method)
+    return replace(found, endmembers=rows[found.indices], method=method)
 
 
 PICKERS: dict[str, Picker] = {
     "h2nmf": h2nmf,
     "spa": spa,
-    "h2nmf-normalised": _h2nmf_normalised,
+    "h2nmf-normalised": h2nmf_normalised,
     "spa-normalised": spa_normalised,
     "spa-constant": spa_constant,
     "vca": vca,
 }
+NORMALISED = ("h2nmf-normalised", "spa-normalised")
 DETERMINISTIC = tuple(name for name in PICKERS if name != "vca")

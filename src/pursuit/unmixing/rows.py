@@ -6,19 +6,26 @@ import numpy as np
 
 from pursuit.unmixing.extraction import Array
 
+SAFE = 400
+"""Squares of numbers up to two to this power, and down to two to minus it, are exact enough."""
+
 
 def unit_rows(rows: Array) -> tuple[Array, Array]:
     """Rows at unit norm and their norms, in float64; zero rows stay."""
     exponent = exponents(rows)
-    near = np.ldexp(rows.astype(np.float64), -exponent[:, None])
-    norms = np.linalg.norm(near, axis=1)
+    near = rows.astype(np.float64)
+    safe = bool((np.abs(exponent) <= SAFE).all())
+    if not safe:
+        near = np.ldexp(near, -exponent[:, None])
+    norms = np.sqrt(np.einsum("ij,ij->i", near, near))
     near /= np.where(norms > 0, norms, 1.0)[:, None]
-    return near, np.ldexp(norms, exponent)
+    return near, norms if safe else np.ldexp(norms, exponent)
 
 
 def exponents(rows: Array) -> Array:
     """The power of two next to the largest entry of each row: divided by it, squares are safe."""
-    found: Array = np.frexp(np.abs(rows).max(axis=1))[1]
+    largest = np.maximum(rows.max(axis=1), -rows.min(axis=1))
+    found: Array = np.frexp(largest)[1]
     return found
 
 

@@ -48,14 +48,17 @@ def spa(pixels: object, r: int) -> Extraction:
     return Extraction(indices=picks, endmembers=rows[picks], labels=None, method="SPA")
 
 
-def spa_normalised(pixels: object, r: int) -> Extraction:
+def spa_normalised(
+    pixels: object, r: int, directions: tuple[Array, Array] | None = None
+) -> Extraction:
     """Successive projection on pixels divided by their norms: dark materials count like others.
 
     All lengths are then equal, and which pixel comes first would be a matter of rounding: it is
-    the brightest, and so wherever residuals are tied.
+    the brightest, and so wherever residuals are tied. `directions` are the pixels at unit norm
+    and their norms, where these are known.
     """
     rows, r = checked_pixels(pixels, r)
-    unit, norms = unit_rows(rows)
+    unit, norms = directions or unit_rows(rows)
     picks = spanning_picks(unit, r, norms)
     method = "SPA on normalised pixels"
     return Extraction(indices=picks, endmembers=rows[picks], labels=None, method=method)
