@@ -6,6 +6,7 @@ what is compiled when pixels are unmixed.
 
 from pursuit.unmixing.extraction import Extraction
 from pursuit.unmixing.h2nmf import h2nmf
+from pursuit.unmixing.libraries import SpectralLibrary, match_library, read_library
 from pursuit.unmixing.number import NumberEstimate, estimate_number
 from pursuit.unmixing.pickers import pick
 from pursuit.unmixing.reading import read_scene
@@ -19,10 +20,13 @@ __all__ = [
     "Extraction",
     "NumberEstimate",
     "Scene",
+    "SpectralLibrary",
     "Unmixing",
     "estimate_number",
     "h2nmf",
+    "match_library",
     "pick",
+    "read_library",
     "read_scene",
     "spa",
     "unmix",

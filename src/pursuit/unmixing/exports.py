@@ -49,7 +49,8 @@ def save_cube(
     one_of_endings("path", target, CUBE_ENDINGS)
     binary = ".img" if target.suffix.lower() == ".hdr" else target.suffix
     with whole_pair(target, binary) as part:
-        _write_raster(part, "ENVI", cube, names, scene, {"suffix": "replace"})
+        listed = [_plain(name) for name in names]
+        _write_raster(part, "ENVI", cube, listed, scene, {"suffix": "replace"})
 
 
 def _write_raster(

@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from threadpoolctl import threadpool_limits
 
 from pursuit.base.errors import InputError
 from pursuit.base.validation import real_array
@@ -97,9 +98,10 @@ def estimate_number(pixels: object) -> NumberEstimate:
             f"pixels: expected at least {PIXELS_PER_BAND} for each of {rows.shape[1]} bands to "
             f"estimate the number of endmembers, got {len(some)} that are not zero"
         )
-    number, dimensions, curve = _number(some)
     parts = [some[k::QUARTERS] for k in range(QUARTERS)]
-    quarters = tuple(_number(part)[0] for part in parts) if enough_for_noise(parts[-1]) else ()
+    with threadpool_limits(1, "blas"):  # sums in a fixed order, whatever the machine
+        number, dimensions, curve = _number(some)
+        quarters = tuple(_number(part)[0] for part in parts) if enough_for_noise(parts[-1]) else ()
     return NumberEstimate(number, dimensions, curve, quarters)
 
 

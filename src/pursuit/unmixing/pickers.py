@@ -6,6 +6,8 @@ import warnings
 from collections.abc import Callable
 from dataclasses import replace
 
+from threadpoolctl import threadpool_limits
+
 from pursuit.base.errors import InputError
 from pursuit.base.validation import one_of, real_array
 from pursuit.unmixing.averaging import averaged
@@ -66,13 +68,15 @@ def pick(
     one_of("picker", picker, ("auto", *PICKERS))
     rows = real_array("pixels", pixels.pixels if isinstance(pixels, Scene) else pixels, ndim=2)
     directions = unit_rows(rows)
-    if picker == "auto":
-        found = contest(rows, r, directions)
-    elif picker == "vca":
-        found = vca(rows, r, seed=seed)
-    else:
-        found = PICKERS[picker](rows, r)
-    return averaged(rows, found, directions) if average else found
+    # One thread: sums in a fixed order make the picks those of any machine.
+    with threadpool_limits(1, "blas"):
+        if picker == "auto":
+            found = contest(rows, r, directions)
+        elif picker == "vca":
+            found = vca(rows, r, seed=seed)
+        else:
+            found = PICKERS[picker](rows, r)
+        return averaged(rows, found, directions) if average else found
 
 
 def contest(pixels: Array, r: int, directions: tuple[Array, Array]) -> Extraction:
