@@ -147,19 +147,38 @@ class Page:
 
     def click(self, selector, x=0.5, y=0.5):
         """Press the left button over an element, at a share of its width and height."""
-        left, top, wide, high = self.run(
+        box = self._box(selector)
+        for kind in ("mousePressed", "mouseReleased"):
+            self._mouse(kind, box, x, y, clickCount=1)
+
+    def drag(self, selector, start, end):
+        """Press the left button at one place of an element, move it to another, let go."""
+        box = self._box(selector)
+        moves = [("mousePressed", start), ("mouseMoved", start), ("mouseMoved", end)]
+        for kind, place in [*moves, ("mouseReleased", end)]:
+            self._mouse(kind, box, *place, buttons=1, clickCount=1)
+
+    def wheel(self, selector, x, y, turn, control=False):
+        """Turn the wheel over an element, with the control key if wanted."""
+        turned = {"deltaX": 0, "deltaY": turn, "modifiers": 2 if control else 0}
+        self._mouse("mouseWheel", self._box(selector), x, y, **turned)
+
+    def _box(self, selector):
+        return self.run(
             f"(() => {{ const e = document.querySelector({selector!r});"
             "e.scrollIntoView({block: 'center', behavior: 'instant'});"
             "const b = e.getBoundingClientRect(); return [b.left, b.top, b.width, b.height]; })()"
         )
-        place = {"x": left + x * wide, "y": top + y * high, "button": "left", "clickCount": 1}
-        for kind in ("mousePressed", "mouseReleased"):
-            self.call("Input.dispatchMouseEvent", type=kind, **place)
+
+    def _mouse(self, kind, box, x, y, **more):
+        left, top, wide, high = box
+        place = {"x": left + x * wide, "y": top + y * high, "button": "left"}
+        self.call("Input.dispatchMouseEvent", type=kind, **place, **more)
 
     def press(self, key, modifiers=0):
         """Press and release a key such as ArrowUp or Tab (Shift: modifiers=8)."""
         codes = {"Tab": 9, "Enter": 13, "ArrowLeft": 37, "ArrowUp": 38}
-        codes |= {"ArrowRight": 39, "ArrowDown": 40}
+        codes |= {"ArrowRight": 39, "ArrowDown": 40, "+": 187, "-": 189, "0": 48}
         for kind in ("keyDown", "keyUp"):
             self.call(
                 "Input.dispatchKeyEvent",

@@ -1,5 +1,8 @@
 """The pages in a real browser: they load, they answer to clicks and keys, they have no errors."""
 
+import time
+
+import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 from browser import chromium
@@ -7,7 +10,7 @@ from browser import chromium
 from pursuit.files.data import find
 from pursuit.report import reproduction_page, unmixing_page
 from pursuit.report.unmixing import Story
-from pursuit.unmixing import Scene, h2nmf, read_scene, unmix
+from pursuit.unmixing import Scene, estimate_number, pick, read_scene, unmix
 from pursuit.unmixing.convergence import convergence
 
 MEGABYTE = 10**6
@@ -27,9 +30,10 @@ def browser():
     found.close()
 
 
-def story(unmixing, extraction, names=()):
+def story(unmixing):
     curves = convergence(unmixing.scene.pixels, unmixing.endmembers)
-    return Story(names, extraction, curves, "pursuit unmix scene.npy")
+    number = estimate_number(unmixing.scene)
+    return Story(number, convergence=curves, command="pursuit unmix scene.npy")
 
 
 @pytest.fixture(scope="module")
@@ -43,11 +47,10 @@ def simulated(tmp_path_factory):
     pixels += 0.01 * rng.standard_normal(pixels.shape)
     bands = np.concatenate([np.arange(1, 31), np.arange(35, 55)])
     scene = Scene(pixels, places, (24, 30), bands, waves, "nm", "simulated <scene>")
-    picked = h2nmf(pixels, 4)
-    unmixing = unmix(scene, picked)
-    path = tmp_path_factory.mktemp("simulated") / "page.html"
     names = ["<b>roof</b>", "grass", "tree", "a material with quite a long name"]
-    unmixing_page(unmixing, path, story(unmixing, picked, names))
+    unmixing = unmix(scene, pick(scene, 4), names=names)
+    path = tmp_path_factory.mktemp("simulated") / "page.html"
+    unmixing_page(unmixing, path, story(unmixing))
     return path, unmixing
 
 
@@ -57,10 +60,9 @@ def urban(tmp_path_factory):
     if path is None:
         pytest.skip("urban77/urban77.npz is not in $PURSUIT_DATA")
     scene = read_scene(path)
-    picked = h2nmf(scene.pixels, 6)
-    unmixing = unmix(scene, picked)
+    unmixing = unmix(scene, pick(scene, 6))
     page = tmp_path_factory.mktemp("urban") / "page.html"
-    unmixing_page(unmixing, page, story(unmixing, picked))
+    unmixing_page(unmixing, page, story(unmixing))
     return page
 
 
@@ -88,7 +90,7 @@ COLOURS = """(() => {
 
 def test_every_map_of_the_page_shows_something(page):
     colours = page.run(COLOURS)
-    assert len(colours) == 1 + 4 + 2
+    assert len(colours) == 1 + 1 + 4 + 2
     assert min(colours) > 20
 
 
@@ -96,7 +98,7 @@ def test_a_click_shows_the_spectrum_the_fit_and_the_shares_of_that_pixel(page, s
     unmixing = simulated[1]
     scene = unmixing.scene
     before = page.run(SPECTRUM)
-    page.click("#maps figure:nth-child(2) canvas", (20 + 0.5) / 30, (15 + 0.5) / 24)
+    page.click("#maps figure:nth-child(3) canvas", (20 + 0.5) / 30, (15 + 0.5) / 24)
     assert page.run(SPECTRUM) != before
     assert page.run(SUMMARY).startswith("Row 15, column 20: most of ")
     pixel = int(np.flatnonzero((scene.places == [15, 20]).all(axis=1))[0])
@@ -145,10 +147,183 @@ def test_row_and_column_can_be_typed(page):
 def test_the_large_map_shows_what_is_chosen(page):
     picture = "document.querySelector('#bigmap canvas').toDataURL()"
     pictures = [page.run(picture)]
-    for k in range(1, 7):
-        page.run(f"layer.value = '{k}'; layer.dispatchEvent(new Event('change'))")
+    for k in range(1, 8):
+        show_layer(page, k)
         pictures.append(page.run(picture))
-    assert len(set(pictures)) == 7
+    assert len(set(pictures)) == 8
+
+
+def show_layer(page, k):
+    page.run(f"layer.value = '{k}'; layer.dispatchEvent(new Event('change'))")
+
+
+# The colour picture, zoom, images to keep, warnings
+
+BIG = "document.querySelector('#bigmap canvas')"
+
+
+def test_the_colour_picture_is_that_of_the_wavelengths(page, simulated):
+    scene = simulated[1].scene
+    show_layer(page, 1)
+    caption = "Natural colours: red 645 nm, green 563 nm, blue 441 nm"
+    assert page.run("document.querySelector('#scale').textContent") == caption
+    assert page.run("document.querySelector('#maps .caption').textContent") == caption
+    shown = page.run(f"[...{BIG}.getContext('2d').getImageData(0, 0, 30, 24).data]")
+    shown = np.array(shown).reshape(24, 30, 4)
+    for channel, nanometres in enumerate((645, 563, 441)):
+        near = np.abs(scene.wavelengths - nanometres) < 1
+        values = scene.pixels[:, near].mean(axis=1)
+        low, high = np.percentile(values, (2, 98))
+        expected = np.clip(255 * (values - low) / (high - low), 0, 255).round()
+        np.testing.assert_array_equal(shown[*scene.places.T, channel], expected)
+    np.testing.assert_array_equal(shown[:4, :5, 3], 0)  # no data: nothing drawn
+
+
+def test_the_large_map_zooms_by_buttons_keys_and_wheel_and_is_moved_by_dragging(page):
+    width = "document.querySelector('#bigmap .map').getBoundingClientRect().width"
+    place = "(w => [w.scrollLeft, w.scrollTop])(document.querySelector('.window'))"
+    full = page.run(width)
+    assert page.run("fit.disabled && farther.disabled && !nearer.disabled")
+    page.click("#nearer")
+    page.click("#nearer")
+    assert page.run(width) == pytest.approx(2.25 * full, rel=0.01)
+    assert page.run("zoom.textContent") == "2.25×"
+    page.run("document.querySelector('#bigmap .map').focus({preventScroll: true})")
+    page.press("-")
+    assert page.run("zoom.textContent") == "1.5×"
+    page.press("+")
+    before = page.run(place)
+    chosen = page.run("[row.value, column.value]")
+    page.drag("#bigmap .window", (0.5, 0.5), (0.3, 0.4))
+    after = page.run(place)
+    assert after[0] > before[0] + 50
+    assert after[1] > before[1] + 20
+    assert page.run("[row.value, column.value]") == chosen  # dragging chose nothing
+    page.click("#bigmap .window", 0.25, 0.25)
+    assert page.run("[row.value, column.value]") != chosen
+    page.press("0")
+    assert page.run(width) == pytest.approx(full, rel=0.01)
+    page.wheel("#bigmap .window", 0.5, 0.5, -100, control=True)
+    page.wait("page.zoom.factor > 1")
+
+
+def test_a_zoomed_click_chooses_the_pixel_under_it(page):
+    for _ in range(4):
+        page.click("#nearer")
+    at = page.run(
+        "(() => { const w = document.querySelector('.window').getBoundingClientRect(),"
+        f" c = {BIG}.getBoundingClientRect(); return [(w.left + 0.3 * w.width - c.left) / c.width,"
+        " (w.top + 0.6 * w.height - c.top) / c.height]; })()"
+    )
+    page.click("#bigmap .window", 0.3, 0.6)
+    found = page.run("[Number(column.value), Number(row.value)]")
+    assert found == [int(at[0] * 30), int(at[1] * 24)]
+
+
+def test_walking_on_a_zoomed_map_keeps_the_chosen_pixel_in_sight(page):
+    page.run("page.zoom.to(6); page.choose(12, 15)")
+    page.run("document.querySelector('#bigmap .map').focus({preventScroll: true})")
+    for _ in range(3):
+        page.press("ArrowRight", modifiers=8)
+    assert page.run("Number(column.value)") == 29
+    inside = page.run(
+        "(() => { const m = document.querySelector('#bigmap .mark').getBoundingClientRect(),"
+        " w = document.querySelector('.window').getBoundingClientRect();"
+        " return m.left >= w.left - 9 && m.right <= w.right + 9; })()"
+    )
+    assert inside
+
+
+@pytest.mark.parametrize(
+    ("layer", "name"),
+    [(0, "mixture-of-all"), (1, "colour-picture"), (3, "grass"), (7, "spectral-angle")],
+)
+def test_an_image_of_the_map_can_be_kept(browser, page, tmp_path, layer, name):
+    browser.call("Browser.setDownloadBehavior", behavior="allow", downloadPath=str(tmp_path))
+    show_layer(page, layer)
+    page.click("#save")
+    expected = tmp_path / f"simulated-scene-{name}.png"
+    end = time.monotonic() + 20
+    while not expected.exists() and time.monotonic() < end:
+        time.sleep(0.05)
+    assert expected.read_bytes().startswith(b"\x89PNG")
+    image = plt.imread(expected)
+    scale = round(1000 / 30)
+    assert image.shape[1] == 30 * scale
+    shown = page.run(f"[...{BIG}.getContext('2d').getImageData(0, 0, 30, 24).data]")
+    shown = np.array(shown).reshape(24, 30, 4)
+    middle = image[48 + scale // 2 :: scale, scale // 2 :: scale][:24, :30, :3]
+    drawn = shown[:, :, 3] > 0
+    np.testing.assert_allclose(255 * middle[drawn], shown[drawn][:, :3], atol=1)
+
+
+def test_a_bad_fit_is_warned_of_at_the_top(browser, simulated, tmp_path):
+    assert "fit is bad" not in simulated[0].read_text(encoding="utf-8")
+    scene = simulated[1].scene
+    with pytest.warns(UserWarning, match="the fit is bad"):
+        bad = unmix(scene, 100 * simulated[1].endmembers, "sum-to-one")
+    unmixing_page(bad, tmp_path / "page.html")
+    page = browser.open(tmp_path / "page.html")
+    said = page.run("document.querySelector('header .warning').textContent")
+    assert said.startswith("Warning the fit is bad: the mean residual is")
+    assert "scene and endmembers have other scales; divide the scene by about 0.0" in said
+    page.close()
+
+
+@pytest.mark.filterwarnings("ignore:the fit is bad")
+@pytest.mark.parametrize("dark", [False, True])
+def test_twenty_endmembers_have_twenty_colours_that_can_be_told_apart(browser, tmp_path, dark):
+    rng = np.random.default_rng(0)
+    pixels = rng.random((60, 30))
+    scene = Scene(pixels, np.argwhere(np.ones((6, 10))), (6, 10), np.arange(1, 31))
+    unmixing_page(unmix(scene, pixels[:20]), tmp_path / "page.html")
+    page = browser.open(tmp_path / "page.html", dark=dark)
+    for _ in range(2):  # in one theme, and in the other after the button
+        colours = page.run("Looks.values()")
+        assert len(set(colours)) == 20
+        lab = np.array([oklab(colour) for colour in colours])
+        apart = np.linalg.norm(lab[:, None] - lab, axis=2)[~np.eye(20, dtype=bool)]
+        assert apart.min() > 0.07
+        style = "getComputedStyle(document.documentElement)"
+        for ground in page.run(f"['--bg', '--card'].map(n => {style}.getPropertyValue(n).trim())"):
+            for colour in colours:
+                low, high = sorted(map(luminance, (ground, colour)))
+                assert (high + 0.05) / (low + 0.05) >= 3
+        swatches = "[...document.querySelectorAll('#maps .swatch')]"
+        painted = page.run(f"{swatches}.map(s => getComputedStyle(s).backgroundColor)")
+        assert len(set(painted)) == 20
+        page.click("#theme")
+    page.run("localStorage.clear()")
+    assert page.problems() == []
+    page.close()
+
+
+def oklab(colour):
+    channels = np.array([int(colour[i : i + 2], 16) for i in (1, 3, 5)]) / 255
+    linear = np.where(channels <= 0.04045, channels / 12.92, ((channels + 0.055) / 1.055) ** 2.4)
+    cones = np.array([[0.4122, 0.5363, 0.0514], [0.2119, 0.6807, 0.1074], [0.0883, 0.2817, 0.63]])
+    axes = [[0.2105, 0.7936, -0.0041], [1.978, -2.4286, 0.4506], [0.0259, 0.7828, -0.8087]]
+    return np.array(axes) @ np.cbrt(cones @ linear)
+
+
+def test_shade_has_a_map_and_the_contest_and_the_number_are_told(browser, simulated, tmp_path):
+    unmixing = simulated[1]
+    picked = pick(unmixing.scene, 4)
+    shaded = unmix(unmixing.scene, picked, "sum-at-most-one")
+    unmixing_page(shaded, tmp_path / "page.html", Story(estimate_number(unmixing.scene)))
+    page = browser.open(tmp_path / "page.html")
+    captions = page.run("[...document.querySelectorAll('#maps figcaption')].map(c => c.innerText)")
+    assert captions[-1].strip() == "Shade"
+    shares = page.run("[Array.from(page.shade), page.abundances.map(a => Array.from(a))]")
+    np.testing.assert_allclose(np.sum(shares[1], axis=0) + shares[0], 1, atol=3e-3)
+    rows = page.run("[...document.querySelectorAll('.contest tbody tr')].map(r => r.innerText)")
+    assert len(rows) == len(picked.contest)
+    assert page.run("document.querySelectorAll('.contest .won').length") == 1
+    assert page.run("document.querySelectorAll('#number .line').length") == 2
+    assert page.run("document.getElementById('convergence')") is None
+    assert page.run("document.getElementById('counted').textContent") == "counted from 0"
+    assert page.problems() == []
+    page.close()
 
 
 def test_a_line_can_be_hidden_and_numbers_be_read(page):
@@ -165,7 +340,7 @@ def test_a_line_can_be_hidden_and_numbers_be_read(page):
 def test_names_are_shown_as_written(page):
     assert page.run("document.title") == "simulated <scene>, unmixed"
     captions = page.run("[...document.querySelectorAll('#maps figcaption')].map(c => c.innerText)")
-    assert captions[0].strip() == "<b>roof</b>"
+    assert [caption.strip() for caption in captions[:2]] == ["Colour picture", "<b>roof</b>"]
     assert page.run("document.querySelectorAll('main b').length") == 0
 
 
@@ -232,7 +407,7 @@ def test_the_page_of_urban_is_small_and_sound(browser, urban):
     page = browser.open(urban)
     assert page.problems() == []
     colours = page.run(COLOURS)
-    assert len(colours) == 9
+    assert len(colours) == 10
     assert min(colours) > 100
     before = page.run(SPECTRUM)
     page.click("#bigmap canvas", 0.1, 0.8)

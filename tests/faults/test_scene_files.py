@@ -147,8 +147,8 @@ def test_a_file_that_is_not_there_is_named(tmp_path):
 
 
 def test_an_unknown_ending_lists_the_known_ones(tmp_path):
-    (tmp_path / "scene.tif").write_bytes(b"II")
-    refused(tmp_path / "scene.tif", "expected a .mat, .npy, .npz or .csv file, or an ENVI header")
+    (tmp_path / "scene.xyz").write_bytes(b"II")
+    refused(tmp_path / "scene.xyz", "expected a .mat, .npy, .npz, .csv or .tif file, or an ENVI")
 
 
 def test_a_text_named_mat_is_refused(tmp_path):
@@ -302,7 +302,7 @@ def test_a_wrong_envi_header_is_refused_with_its_field(tmp_path, old, new, sente
 
 def test_envi_headers_leave_no_layout_to_choose(tmp_path):
     path = save_envi(tmp_path)
-    with pytest.raises(InputError, match="layout: expected None for an ENVI file"):
+    with pytest.raises(InputError, match="layout: expected None for an ENVI file, which"):
         read_scene(path, layout="rows columns bands")
 
 

@@ -1,5 +1,8 @@
 """unmix: what it solves, what it says about every pixel, and what it refuses."""
 
+from dataclasses import replace
+from itertools import pairwise
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -9,6 +12,7 @@ from pursuit.base.archive import whole_file
 from pursuit.base.errors import InputError
 from pursuit.unmixing import Scene, h2nmf, unmix
 from pursuit.unmixing.convergence import convergence
+from pursuit.unmixing.scaling import matching_scale
 
 PURE = np.array([[1.0, 2.0, 3.0, 1.0], [3.0, 1.0, 0.0, 1.0], [0.0, 1.0, 1.0, 4.0]])
 SHARES = np.random.default_rng(0).dirichlet(np.ones(3), 11)
@@ -19,7 +23,13 @@ SCENE = Scene(pixels=PIXELS, places=PLACES, shape=(3, 4), bands=np.arange(1, 5),
 
 @pytest.mark.parametrize(
     ("constraint", "more"),
-    [("none", {}), ("non-negative", {}), ("sum-to-one", {}), ("sparse", {"n_nonzero": 3})],
+    [
+        ("none", {}),
+        ("non-negative", {}),
+        ("sum-to-one", {}),
+        ("sum-at-most-one", {}),
+        ("sparse", {"n_nonzero": 3}),
+    ],
 )
 def test_exact_mixtures_are_taken_apart_under_every_constraint(constraint, more):
     found = unmix(SCENE, PURE, constraint, **more)
@@ -28,14 +38,18 @@ def test_exact_mixtures_are_taken_apart_under_every_constraint(constraint, more)
     np.testing.assert_allclose(found.angles, 0, atol=1e-12)
 
 
+BAD_FIT = pytest.mark.filterwarnings("ignore:the fit is bad")
+"""For tests whose pixels are noise."""
+
+
+@BAD_FIT
 def test_each_constraint_fits_no_better_than_a_weaker_one():
     noisy = np.random.default_rng(1).normal(1, 1, (200, 4))
-    norms = {
-        c: unmix(noisy, PURE, c).residual_norms for c in ("none", "non-negative", "sum-to-one")
-    }
-    assert (norms["none"] <= norms["non-negative"] + 1e-12).all()
-    assert (norms["non-negative"] <= norms["sum-to-one"] + 1e-12).all()
-    assert (norms["non-negative"] > norms["none"] + 1e-3).any()
+    order = ("none", "non-negative", "sum-at-most-one", "sum-to-one")
+    norms = [unmix(noisy, PURE, constraint).residual_norms for constraint in order]
+    for weaker, stronger in pairwise(norms):
+        assert (weaker <= stronger + 1e-12).all()
+        assert (weaker < stronger - 1e-3).any()
     sparse = unmix(noisy, PURE, "sparse", n_nonzero=2)
     assert (np.count_nonzero(sparse.abundances, axis=1) <= 2).all()
     assert sparse.constraint == "sparse, at most 2 a pixel"
@@ -48,6 +62,7 @@ def test_unconstrained_abundances_are_the_shortest_where_endmembers_depend_on_ea
     np.testing.assert_allclose(found[:, [0, 3]], np.column_stack([expected, expected]), atol=1e-12)
 
 
+@BAD_FIT
 @given(seed=st.integers(0, 1000), exponent=st.sampled_from([-200, -20, 0, 20, 200]))
 def test_residuals_and_angles_are_those_of_their_definitions_in_any_unit(seed, exponent):
     noisy = np.random.default_rng(seed).normal(1, 1, (20, 4))
@@ -70,6 +85,7 @@ def test_tiny_angles_keep_their_digits():
     np.testing.assert_allclose(found.angles, 1e-9, rtol=1e-6)
 
 
+@BAD_FIT
 def test_angles_with_nothing_are_right_angles_and_zero_between_nothings():
     found = unmix([[-1.0, 0.0], [0.0, 0.0]], [[1.0, 0.0]])
     np.testing.assert_array_equal(found.angles, [np.pi / 2, 0.0])
@@ -88,15 +104,19 @@ def test_maps_lie_where_the_pixels_do():
 
 
 def test_picked_endmembers_are_taken_as_they_come():
-    picked = h2nmf(PIXELS, 2)
-    np.testing.assert_array_equal(unmix(SCENE, picked).endmembers, picked.endmembers)
+    picked = h2nmf(PIXELS, 3)
+    found = unmix(SCENE, picked)
+    np.testing.assert_array_equal(found.endmembers, picked.endmembers)
+    assert found.extraction is picked
 
 
 def test_the_result_prints_what_it_found():
     text = repr(unmix(SCENE, PURE, "sum-to-one"))
     assert text.startswith("11 pixels of 4 bands unmixed into 3 endmembers\n")
     assert "constraint: sum-to-one" in text
-    assert f"0: mean abundance {SHARES[:, 0].mean():.4g}, largest in" in text
+    assert f"Endmember 1: mean abundance {SHARES[:, 0].mean():.4g}, largest in" in text
+    named = unmix(SCENE, PURE, names=("roof", "grass", "tree"))
+    assert f"grass: mean abundance {SHARES[:, 1].mean():.4g}" in repr(named)
     assert "and 8 more" in repr(unmix(PIXELS, np.random.default_rng(0).random((20, 4))))
 
 
@@ -127,6 +147,7 @@ def test_float32_scenes_give_float32_abundances():
         ((PIXELS, np.vstack([PURE, 0 * PURE[0]])), "endmembers: number 3 is zero, which only"),
         ((PIXELS * np.nan, PURE), "pixels: expected finite numbers, got nan"),
         ((PIXELS[0], PURE), "pixels: expected 2 dimension"),
+        ((PIXELS, np.vstack([PURE, 0 * PURE[0]]), "sum-at-most-one"), "number 3 is zero"),
     ],
 )
 def test_a_wrong_argument_is_named(arguments, sentence):
@@ -141,6 +162,77 @@ def test_a_number_of_endmembers_is_for_sparse_alone_and_maps_for_scenes():
         unmix(PIXELS, PURE).maps()
     with pytest.raises(InputError, match="pixel: expected a number below 11, got 11"):
         unmix(PIXELS, PURE).fit(11)
+
+
+def test_names_are_one_for_each_endmember():
+    with pytest.raises(InputError, match="names: expected 3, one for each endmember, got 2"):
+        unmix(PIXELS, PURE, names=["roof", "grass"])
+
+
+# Bad fits
+
+
+def complaint_about(pixels, endmembers, constraint, **more):
+    with pytest.warns(UserWarning, match="the fit is bad") as caught:
+        found = unmix(pixels, endmembers, constraint, **more)
+    (said,) = (str(warning.message) for warning in caught)
+    assert found.warning == said
+    assert said.startswith(f"the fit is bad: the mean residual is {residual_of(found)} % of a")
+    assert repr(found).endswith(f"warning: {said}")
+    return said
+
+
+def residual_of(found):
+    return f"{100 * np.mean(found.residual_norms / found.pixel_norms):.3g}"
+
+
+@pytest.mark.parametrize("factor", [0.001, 0.3, 3.0, 1000.0])
+def test_another_scale_is_said_with_the_factor_that_mends_it(factor):
+    said = complaint_about(factor * PIXELS, PURE, "sum-to-one")
+    assert f"which is {factor:.3g} in the median pixel: scene and endmembers have" in said
+    assert said.endswith(f"divide the scene by about {factor:.2g} (scale)")
+    assert unmix(factor * PIXELS / factor, PURE, "sum-to-one").warning is None
+    assert unmix(factor * PIXELS, PURE, "non-negative").warning is None
+
+
+def test_the_scale_that_the_file_says_is_the_advice():
+    scene = replace(SCENE, pixels=1000 * PIXELS, file_scale=1000.0)
+    said = complaint_about(scene, PURE, "sum-to-one")
+    assert said.endswith("its file says to divide by 1000 (scale auto does)")
+
+
+@pytest.mark.parametrize("factor", [1.0, 1e4, 1e-3, 2e4])
+def test_the_power_of_ten_between_scene_and_endmembers_is_found(factor):
+    scale = matching_scale(0.7 * factor * PIXELS, PURE)
+    assert scale == 10.0 ** np.floor(np.log10(factor))
+    assert matching_scale(0.7 * factor * PIXELS, PURE, 1.5 * factor) == 1.5 * factor
+    assert matching_scale(0.7 * factor * PIXELS, PURE, 50 * factor) == scale
+    assert SCENE.divided(2.0).divided(3.0).scale == 6
+    np.testing.assert_array_equal(SCENE.divided(2.0).pixels, PIXELS / 2)
+
+
+def test_no_scale_mends_endmembers_that_fit_nothing():
+    with pytest.raises(InputError, match="scale: no scale makes these endmembers fit the scene"):
+        matching_scale(-PIXELS, PURE)
+    assert matching_scale(0 * PIXELS, PURE) == 1
+
+
+def test_shade_is_told_from_light_that_varies_both_ways():
+    light = np.linspace(0.1, 1, 11)[:, None]
+    said = complaint_about(light * PIXELS, PURE, "sum-to-one")
+    assert said.endswith("varies from pixel to pixel; use the constraint sum-at-most-one")
+    assert unmix(light * PIXELS, PURE, "sum-at-most-one").warning is None
+    for constraint in ("sum-to-one", "sum-at-most-one"):
+        light = np.geomspace(0.3, 3, 11)[:, None]
+        said = complaint_about(light * PIXELS, PURE, constraint)
+        assert "which goes from 0.3" in said
+        assert said.endswith("use the constraint non-negative")
+
+
+@pytest.mark.parametrize("constraint", ["none", "non-negative", "sum-to-one", "sum-at-most-one"])
+def test_endmembers_that_do_not_make_up_the_scene_are_to_blame(constraint):
+    said = complaint_about(PIXELS, PURE[:1], constraint)
+    assert "the endmembers do not make up the scene" in said
 
 
 # Convergence
@@ -181,5 +273,6 @@ def test_a_failure_while_writing_leaves_the_old_file_and_nothing_else(tmp_path):
 def test_a_folder_that_is_not_there_is_named(tmp_path):
     with pytest.raises(InputError, match=r"the folder .*nowhere does not exist"):
         unmix(SCENE, PURE).save(tmp_path / "nowhere" / "numbers.npz")
+    (tmp_path / "folder.npz").mkdir()
     with pytest.raises(InputError, match="is a folder, expected the name of a file"):
-        unmix(SCENE, PURE).save(tmp_path)
+        unmix(SCENE, PURE).save(tmp_path / "folder.npz")

@@ -3,51 +3,60 @@
 from __future__ import annotations
 
 import re
-import shlex
-import sys
-import warnings
-from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from pursuit.base.errors import InputError
-from pursuit.base.progress import Silent, bar
-from pursuit.base.validation import count, one_of
+from pursuit.base.validation import one_of, positive
 from pursuit.commands.options import in_options
+from pursuit.commands.scene_job import Endmembers, How, Outputs, run
 
-if TYPE_CHECKING:
-    from pursuit.base.validation import Array
-    from pursuit.unmixing import Extraction, Scene, Unmixing
-
-CONSTRAINTS = ("none", "non-negative", "sum-to-one", "sparse")
-PICKERS = ("h2nmf", "spa")
+CONSTRAINTS = ("none", "non-negative", "sum-to-one", "sum-at-most-one", "sparse")
+PICKERS = ("auto", "h2nmf", "spa", "h2nmf-normalised", "spa-normalised", "spa-constant", "vca")
 OPTIONS = {
     "r": "-r",
     "n_nonzero": "--nonzero",
     "endmembers": "--endmembers",
+    "library": "--library",
+    "names": "--names",
+    "seed": "--seed",
     "variable": "--variable",
     "layout": "--layout",
     "shape": "--shape",
+    "wavelengths": "--wavelengths",
     "bad_bands": "--bad-bands",
     "nodata": "--nodata",
     "scale": "--scale",
 }
-"""What the arguments of `read_scene`, `unmix` and the pickers are here."""
-STAGES = ("reading", "endmembers", "abundances", "convergence", "writing")
+"""What the arguments of `read_scene`, `pick`, `unmix` and `match_library` are here."""
 
 
 def unmix(
-    scene: Annotated[Path, typer.Argument(help="A .mat, .npy, .npz, .csv or ENVI file.")],
+    scene: Annotated[Path, typer.Argument(help="A .mat, .npy, .npz, .csv, GeoTIFF or ENVI file.")],
     r: Annotated[
-        int | None, typer.Option("-r", help="How many endmembers to pick.", metavar="NUMBER")
+        int | None,
+        typer.Option(
+            "-r", help="How many endmembers to pick; estimated without it.", metavar="NUMBER"
+        ),
     ] = None,
     report: Annotated[
         Path | None, typer.Option(help="Write a page (.html) to look at.", metavar="FILE")
     ] = None,
     out: Annotated[
-        Path | None, typer.Option(help="Write all numbers (.npz).", metavar="FILE")
+        list[Path] | None,
+        typer.Option(
+            help="Write all numbers (.npz), or the abundances as GeoTIFF (.tif) or ENVI (.img). "
+            "May be given several times.",
+            metavar="FILE",
+        ),
+    ] = None,
+    endmembers_out: Annotated[
+        Path | None,
+        typer.Option(
+            help="Write the endmembers as a table (.csv) or an ENVI library (.sli).", metavar="FILE"
+        ),
     ] = None,
     constraint: Annotated[
         str,
@@ -60,11 +69,23 @@ def unmix(
         ),
     ] = None,
     picker: Annotated[
-        str, typer.Option(help="How endmembers are picked.", metavar="|".join(PICKERS))
-    ] = "h2nmf",
+        str,
+        typer.Option(
+            help="How endmembers are picked; auto takes the best of all that draw nothing.",
+            metavar="|".join(PICKERS),
+        ),
+    ] = "auto",
+    average: Annotated[
+        bool, typer.Option(help="Average a picked pixel with those that differ by noise alone.")
+    ] = True,
+    seed: Annotated[int, typer.Option(help="Of the picker vca.", metavar="NUMBER")] = 0,
     endmembers: Annotated[
         Path | None,
-        typer.Option(help="Known endmembers as rows (see --columns), none picked.", metavar="FILE"),
+        typer.Option(
+            help="Known endmembers, none picked: a table or an ENVI library, or a matrix of rows "
+            "(see --columns).",
+            metavar="FILE",
+        ),
     ] = None,
     columns: Annotated[
         bool, typer.Option("--columns", help="The endmembers are columns of their file.")
@@ -74,6 +95,15 @@ def unmix(
     ] = None,
     names: Annotated[
         str | None, typer.Option(help="Names of the endmembers: a,b,c.", metavar="NAMES")
+    ] = None,
+    library: Annotated[
+        Path | None,
+        typer.Option(
+            help="Name the endmembers after the nearest of these spectra.", metavar="FILE"
+        ),
+    ] = None,
+    library_variable: Annotated[
+        str | None, typer.Option(help="The name of the spectra in their file.", metavar="NAME")
     ] = None,
     variable: Annotated[
         str | None, typer.Option(help="The name of the scene in its file.", metavar="NAME")
@@ -85,203 +115,86 @@ def unmix(
     shape: Annotated[
         str | None, typer.Option(help="Rows and columns: 95x95.", metavar="ROWSxCOLUMNS")
     ] = None,
+    wavelengths: Annotated[
+        Path | None, typer.Option(help="A text with one wavelength a band.", metavar="FILE")
+    ] = None,
     bad_bands: Annotated[
-        str | None, typer.Option(help="Bands to drop, from 1: 1-4,76,101-111.", metavar="LIST")
+        str | None,
+        typer.Option(
+            help="Bands to drop, from 1: 1-4,76,101-111; or a file with them.", metavar="LIST|FILE"
+        ),
     ] = None,
     nodata: Annotated[
         float | None, typer.Option(help="Leave out pixels with this value.", metavar="VALUE")
     ] = None,
-    scale: Annotated[float, typer.Option(help="Divide the scene by this.", metavar="NUMBER")] = 1.0,
+    scale: Annotated[
+        str,
+        typer.Option(
+            help="Divide the scene by this; auto: by what its file says, or by the power of ten "
+            "that known endmembers want.",
+            metavar="NUMBER|auto",
+        ),
+    ] = "1",
+    convergence: Annotated[
+        bool,
+        typer.Option("--convergence", help="Show on the page how fast pursuit reaches the fit."),
+    ] = False,
 ) -> None:
     """Unmix a hyperspectral scene: endmembers, abundance maps, and a page to look at.
 
-    pursuit unmix scene.mat -r 6 --report scene.html
+    pursuit unmix scene.mat --report scene.html
     """
     one_of("--constraint", constraint, CONSTRAINTS)
     one_of("--picker", picker, PICKERS)
-    if (r is None) == (endmembers is None):
+    if r is not None and endmembers is not None:
         raise InputError("-r: expected either -r NUMBER or --endmembers FILE, and not both")
     if (constraint == "sparse") != (nonzero is not None):
         raise InputError("--nonzero: expected a number with --constraint sparse, and only then")
-    _check_outputs(report, out)
+    outputs = Outputs(report, tuple(out or ()), endmembers_out)
+    _check_outputs(outputs)
     reading: dict[str, object] = {
         "variable": variable,
         "layout": layout,
         "shape": None if shape is None else _shape(shape),
-        "bad_bands": None if bad_bands is None else _numbers(bad_bands),
+        "wavelengths": wavelengths,
+        "bad_bands": None if bad_bands is None else _bad_bands(bad_bands),
         "nodata": nodata,
-        "scale": scale,
     }
-    known = None if endmembers is None else _Known(endmembers, endmember_variable, columns)
-    how = _How(r, picker, known, constraint, nonzero, _split_names(names))
-    with in_options({**OPTIONS, "pixels": str(scene)}):
-        _run(scene, reading, how, _Outputs(report, out))
-
-
-@dataclass(frozen=True)
-class _Known:
-    """Where endmembers are read from."""
-
-    path: Path
-    variable: str | None
-    columns: bool
-
-
-@dataclass(frozen=True)
-class _How:
-    """What to do with a scene."""
-
-    r: int | None
-    picker: str
-    known: _Known | None
-    constraint: str
-    n_nonzero: int | None
-    names: list[str]
-
-
-@dataclass(frozen=True)
-class _Outputs:
-    report: Path | None
-    numbers: Path | None
-
-
-def _run(path: Path, reading: dict[str, object], how: _How, outputs: _Outputs) -> None:
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        with bar("unmix", len(STAGES), sys.stderr.isatty()) as shown:
-            unmixing, extraction, names = _work(path, reading, how, outputs, shown)
-    for warning in caught:
-        print(f"pursuit: {warning.message}", file=sys.stderr)
-    _show(unmixing, extraction, names, outputs)
-
-
-def _work(
-    path: Path, reading: dict[str, object], how: _How, outputs: _Outputs, shown: Silent
-) -> tuple[Unmixing, Extraction | None, list[str]]:
-    """Every stage in turn; files are written at the end, when nothing can go wrong but writing."""
-    from pursuit.unmixing import read_scene
-    from pursuit.unmixing import unmix as unmix_scene
-
-    _begin(shown, "reading")
-    scene = read_scene(path, **reading)  # type: ignore[arg-type]
-    _begin(shown, "endmembers")
-    extraction = _pick(scene, how)
-    spectra = _read_known(how.known, scene) if extraction is None else extraction.endmembers
-    names = _endmember_names(how.names, len(spectra))
-    _begin(shown, "abundances")
-    unmixing = unmix_scene(scene, spectra, how.constraint, n_nonzero=how.n_nonzero, progress=False)
-    page = _page(unmixing, extraction, names, shown) if outputs.report else ""
-    _begin(shown, "writing")
-    _write(unmixing, page, outputs)
-    shown.update(len(STAGES), "done")
-    return unmixing, extraction, names
-
-
-def _begin(shown: Silent, stage: str) -> None:
-    shown.update(STAGES.index(stage), stage)
-
-
-def _pick(scene: Scene, how: _How) -> Extraction | None:
-    from pursuit.unmixing import h2nmf, spa
-
-    if how.r is None:
-        return None
-    pickers = {"h2nmf": h2nmf, "spa": spa}
-    return pickers[how.picker](scene.pixels, count("-r", how.r, 1))
-
-
-def _read_known(known: _Known | None, scene: Scene) -> Array:
-    from pursuit.files.tables import read_matrix
-
-    assert known is not None
-    with in_options({"variable": "--endmember-variable"}):
-        matrix = read_matrix(known.path, known.variable, known.columns)
-    if matrix.shape[1] != len(scene.bands):
-        raise InputError(
-            f"{known.path}: expected endmembers of {len(scene.bands)} bands as in the scene, got "
-            f"rows of {matrix.shape[1]}; --columns if they are columns"
-        )
-    return matrix
-
-
-def _endmember_names(given: list[str], r: int) -> list[str]:
-    if given and len(given) != r:
-        raise InputError(f"--names: expected {r}, one for each endmember, got {len(given)}")
-    return given or [f"Endmember {k + 1}" for k in range(r)]
-
-
-def _page(
-    unmixing: Unmixing, extraction: Extraction | None, names: list[str], shown: Silent
-) -> str:
-    from pursuit.report.unmixing import Story, unmixing_html
-    from pursuit.unmixing.convergence import convergence
-
-    _begin(shown, "convergence")
-    assert unmixing.scene is not None
-    curves = convergence(unmixing.scene.pixels, unmixing.endmembers)
-    command = shlex.join(["pursuit", *sys.argv[1:]])
-    return unmixing_html(unmixing, Story(names, extraction, curves, command))
-
-
-def _write(unmixing: Unmixing, page: str, outputs: _Outputs) -> None:
-    from pursuit.base.archive import whole_file
-
-    if outputs.numbers is not None:
-        unmixing.save(outputs.numbers)
-    if outputs.report is not None:
-        with whole_file(outputs.report) as part:
-            part.write_text(page, encoding="utf-8")
-
-
-def _show(
-    unmixing: Unmixing, extraction: Extraction | None, names: list[str], outputs: _Outputs
-) -> None:
-    """A short table, and where the files are."""
-    import numpy as np
-    from rich.console import Console
-    from rich.table import Table
-    from rich.text import Text
-
-    scene = unmixing.scene
-    assert scene is not None
-    table = Table(title=Text(repr(scene)), title_justify="left")
-    table.add_column("endmember")
-    for heading in ("row, column", "mean abundance", "dominant in"):
-        if extraction is not None or heading != "row, column":
-            table.add_column(heading, justify="right")
-    most = np.bincount(unmixing.dominant, minlength=len(names)) / len(unmixing)
-    for k, name in enumerate(names):
-        cells = [f"{unmixing.abundances[:, k].mean():.4g}", f"{100 * most[k]:.1f} %"]
-        if extraction is not None:
-            row, column = scene.places[extraction.indices[k]]
-            cells.insert(0, f"{row}, {column}")
-        table.add_row(Text(name), *cells)
-    console = Console(highlight=False, markup=False, soft_wrap=True)
-    console.print(table, soft_wrap=False)
-    degrees = np.degrees(unmixing.angles)
-    console.print(
-        f"constraint {unmixing.constraint}, relative error {100 * unmixing.relative_error:.4g} %, "
-        f"median spectral angle {np.median(degrees):.3g}°"
+    how = How(
+        r=r,
+        picker=picker,
+        average=average,
+        seed=seed,
+        known=None if endmembers is None else Endmembers(endmembers, endmember_variable, columns),
+        library=None if library is None else Endmembers(library, library_variable, False),
+        constraint=constraint,
+        n_nonzero=nonzero,
+        names=_split_names(names),
+        scale=_scale(scale),
+        convergence=convergence,
     )
-    if outputs.numbers is not None:
-        console.print(f"all numbers: {outputs.numbers}")
-    if outputs.report is not None:
-        console.print(f"the page: {outputs.report}")
+    with in_options({**OPTIONS, "pixels": str(scene)}):
+        run(scene, reading, how, outputs)
 
 
 # Options as text ---------------------------------------------------------------------------
 
 
-def _check_outputs(report: Path | None, out: Path | None) -> None:
+def _check_outputs(outputs: Outputs) -> None:
     """Find out before the work whether its results can be written."""
     from pursuit.base.archive import writable_path
+    from pursuit.unmixing.exports import CUBE_ENDINGS, LIBRARY_ENDINGS, one_of_endings
 
-    for name, path, suffix in (("--report", report, ".html"), ("--out", out, ".npz")):
-        if path is not None:
-            if path.suffix.lower() != suffix:
-                raise InputError(f"{name}: expected a file that ends in {suffix}, got {path}")
-            writable_path(path)
-    if report is not None:
+    wanted: list[tuple[str, Path, tuple[str, ...]]]
+    wanted = [("--out", path, (".npz", *CUBE_ENDINGS)) for path in outputs.numbers]
+    if outputs.report is not None:
+        wanted.append(("--report", outputs.report, (".html",)))
+    if outputs.endmembers is not None:
+        wanted.append(("--endmembers-out", outputs.endmembers, LIBRARY_ENDINGS))
+    for name, path, endings in wanted:
+        one_of_endings(name, path, endings)
+        writable_path(path)
+    if outputs.report is not None:
         from pursuit.report.page import require_templates
 
         require_templates()
@@ -294,16 +207,20 @@ def _shape(text: str) -> tuple[int, int]:
     return int(found[1]), int(found[2])
 
 
-def _numbers(text: str) -> list[int]:
-    """Numbers and ranges: 1-4,76 is 1, 2, 3, 4, 76."""
-    numbers: list[int] = []
-    for part in filter(None, re.split(r"[,\s]+", text)):
-        found = re.fullmatch(r"(\d+)(?:-(\d+))?", part)
-        if not found or int(found[2] or found[1]) < int(found[1]):
-            raise InputError(f"--bad-bands: expected numbers such as 1-4,76, got {part!r}")
-        numbers += range(int(found[1]), int(found[2] or found[1]) + 1)
-    return numbers
+def _bad_bands(text: str) -> list[int] | Path:
+    from pursuit.unmixing.side_files import band_numbers
+
+    return Path(text) if Path(text).is_file() else band_numbers(text, "--bad-bands")
 
 
-def _split_names(text: str | None) -> list[str]:
-    return [] if text is None else [name.strip() for name in text.split(",")]
+def _scale(text: str) -> float | str:
+    if text == "auto":
+        return text
+    try:
+        return positive("--scale", float(text))
+    except ValueError:
+        raise InputError(f"--scale: expected a positive number or auto, got {text!r}") from None
+
+
+def _split_names(text: str | None) -> tuple[str, ...]:
+    return () if text is None else tuple(name.strip() for name in text.split(","))

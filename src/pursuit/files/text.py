@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 from pathlib import Path
 
 import numpy as np
@@ -12,16 +13,23 @@ from pursuit.files.arrays import Array, ArrayFile, no_arrays
 
 def open_csv(path: Path) -> ArrayFile:
     """The table in a text file, under its name; a first line without any number is a title."""
+    _, table = titled_table(path)
+    if table is None:
+        return no_arrays(path)
+    return ArrayFile(path, {path.stem: table.shape}, lambda _: table)
+
+
+def titled_table(path: Path) -> tuple[list[str], Array | None]:
+    """The titles in the first line of a text file, if it has any, and the numbers below."""
     lines = path.read_text(encoding="utf-8-sig").splitlines()
     numbered = {i: line for i, line in enumerate(lines, 1) if line.strip()}
     first, second = [*numbered.values(), "", ""][:2]
     separator = next((mark for mark in ";\t," if mark in first + second), None)
+    titles: list[str] = []
     if not any(_is_number(cell) for cell in first.split(separator)):
-        numbered = dict(list(numbered.items())[1:])  # the first line has titles
-    if not numbered:
-        return no_arrays(path)
-    table = _table(path, numbered, separator)
-    return ArrayFile(path, {path.stem: table.shape}, lambda _: table)
+        titles = next(csv.reader([first], delimiter=separator)) if separator else first.split()
+        numbered = dict(list(numbered.items())[1:])
+    return titles, _table(path, numbered, separator) if numbered else None
 
 
 def _table(path: Path, numbered: dict[int, str], separator: str | None) -> Array:

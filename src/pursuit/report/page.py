@@ -11,7 +11,7 @@ from pursuit import __version__
 from pursuit.base.errors import MissingExtra
 
 STYLES = ("page.css",)
-LIBRARY = ("theme.js", "unpack.js", "chart.js")
+LIBRARY = ("theme.js", "unpack.js", "looks.js", "chart.js")
 """The scripts that every page has."""
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,14 +14,20 @@ from pursuit.base.errors import InputError
 from pursuit.report.charts import Axis, Chart, Line, numbers
 from pursuit.report.packing import code_spectra, pack, pack_map
 from pursuit.report.page import render
+from pursuit.report.quicklook import quicklook
 
 if TYPE_CHECKING:
     from pursuit.base.validation import Array
-    from pursuit.unmixing import Extraction, Scene, Unmixing
+    from pursuit.unmixing import NumberEstimate, Scene, Unmixing
     from pursuit.unmixing.convergence import Convergence
+    from pursuit.unmixing.libraries import Match
 
 BUDGET = 3_300_000
 """Bytes for maps and spectra before base 64, which makes them a third longer."""
+MOST_DIMENSIONS = 40
+"""How many points of the curve of dimensions are drawn at most."""
+SMALLEST_LEFT = 1e-4
+"""The curve is drawn down to this share of its beginning: below is rounding."""
 LEAST_FOR_SPECTRA = 400_000
 """Bytes that the spectra get in any case."""
 
@@ -32,21 +38,23 @@ class Story:
 
     Attributes
     ----------
-    names
-        Of the endmembers; numbered where there are none.
-    extraction
-        The pixels that were picked as endmembers, if they were.
+    number
+        How the number of endmembers was estimated, if it was.
+    matches
+        For every endmember the nearest spectra of a library, if there is one.
     convergence
         Curves of the methods, if they were run.
     command
         What made the page.
+    notes
+        Sentences for the top.
     """
 
-    names: Sequence[str] = ()
-    extraction: Extraction | None = None
+    number: NumberEstimate | None = None
+    matches: Sequence[Sequence[Match]] = ()
     convergence: Convergence | None = None
     command: str = ""
-    notes: Sequence[str] = field(default_factory=tuple)
+    notes: Sequence[str] = ()
 
 
 def unmixing_page(
@@ -63,35 +71,28 @@ def unmixing_html(unmixing: Unmixing, story: Story | None = None) -> str:
     if unmixing.scene is None:
         raise InputError("unmixing: expected one of a Scene, whose pixels have places")
     story = story or Story()
-    names = _names(story.names, len(unmixing.endmembers))
     order = _reading_order(unmixing.scene)
-    data = _data(unmixing, names, order)
+    data = _data(unmixing, order)
     left = max(LEAST_FOR_SPECTRA, BUDGET - _packed_bytes(data))
     spectra = code_spectra(unmixing.scene.pixels[order], left)
     data["spectra"] = spectra.packed()
-    if story.convergence is not None:
-        data["convergence"] = _convergence_chart(story.convergence).as_data()
+    data |= _charts(story)
+    picked = unmixing.extraction
     return render(
         "scene.html",
-        ("maps.js", "scene.js"),
+        ("maps.js", "zoom.js", "image.js", "scene.js"),
         data,
         scene=unmixing.scene,
         unmixing=unmixing,
         facts=_facts(unmixing),
-        rows=_rows(unmixing, names, story.extraction),
+        rows=_rows(unmixing, story.matches),
+        contest=() if picked is None else picked.contest,
+        number=story.number,
         convergence=story.convergence,
         spectra_error=spectra.error,
         command=story.command,
         notes=story.notes,
     )
-
-
-def _names(given: Sequence[str], r: int) -> list[str]:
-    if not given:
-        return [f"Endmember {k + 1}" for k in range(r)]
-    if len(given) != r:
-        raise InputError(f"names: expected {r}, one for each endmember, got {len(given)}")
-    return [str(name) for name in given]
 
 
 def _reading_order(scene: Scene) -> Array:
@@ -100,30 +101,36 @@ def _reading_order(scene: Scene) -> Array:
     return order
 
 
-def _data(unmixing: Unmixing, names: list[str], order: Array) -> dict[str, Any]:
+def _data(unmixing: Unmixing, order: Array) -> dict[str, Any]:
     scene = unmixing.scene
     assert scene is not None
     waves = scene.bands if scene.wavelengths is None else scene.wavelengths
     unit = f" ({scene.wavelength_unit})" if scene.wavelength_unit else ""
     abundances = unmixing.abundances[order]
-    return {
+    data = {
         "name": scene.name,
         "shape": list(scene.shape),
         "mask": pack(np.packbits(scene.mask)),
         "bands": scene.bands.tolist(),
         "waves": numbers(waves),
         "axis": "band" if scene.wavelengths is None else f"wavelength{unit}",
-        "names": names,
+        "names": unmixing.names,
+        "quicklook": quicklook(scene).packed(order),
         "endmembers": pack(unmixing.endmembers.astype(np.float32)),
-        "abundances": [pack_map(abundances[:, k], low=0.0) for k in range(len(names))],
+        "abundances": [pack_map(shares, low=0.0) for shares in abundances.T],
         "residuals": pack_map(unmixing.residual_norms[order], low=0.0),
         "angles": pack_map(np.degrees(unmixing.angles[order]), low=0.0),
     }
+    if unmixing.constraint == "sum-at-most-one":
+        data["shade"] = pack_map(np.maximum(1 - abundances.sum(axis=1), 0), low=0.0)
+    return data
 
 
 def _packed_bytes(data: dict[str, Any]) -> int:
     maps = [data["residuals"], data["angles"], *data["abundances"]]
-    return sum(3 * len(packed["levels"]["data"]) // 4 for packed in maps)
+    maps += [data["shade"]] if "shade" in data else []
+    packed = [data["quicklook"]["rgb"], *(one["levels"] for one in maps)]
+    return sum(3 * len(one["data"]) // 4 for one in packed)
 
 
 def _facts(unmixing: Unmixing) -> list[tuple[str, str]]:
@@ -135,7 +142,7 @@ def _facts(unmixing: Unmixing) -> list[tuple[str, str]]:
     pixels = f"{rows} × {columns}"
     if len(scene) < rows * columns:
         pixels += f", {len(scene):,} with data"
-    return [
+    facts = [
         ("pixels", pixels),
         ("bands", str(len(scene.bands))),
         ("endmembers", str(len(unmixing.endmembers))),
@@ -143,17 +150,20 @@ def _facts(unmixing: Unmixing) -> list[tuple[str, str]]:
         ("relative error", f"{100 * unmixing.relative_error:.3g} %"),
         ("median angle", f"{np.median(degrees):.3g}°"),
     ]
+    if unmixing.extraction is not None:
+        facts.insert(3, ("picked by", unmixing.extraction.method))
+    if scene.scale != 1:
+        facts.insert(2, ("scene divided by", f"{scene.scale:g}"))
+    return facts
 
 
-def _rows(
-    unmixing: Unmixing, names: list[str], extraction: Extraction | None
-) -> list[dict[str, str]]:
+def _rows(unmixing: Unmixing, matches: Sequence[Sequence[Match]]) -> list[dict[str, str]]:
     """The table of the endmembers."""
-    scene = unmixing.scene
+    scene, picked = unmixing.scene, unmixing.extraction
     assert scene is not None
-    most = np.bincount(unmixing.dominant, minlength=len(names))
+    most = np.bincount(unmixing.dominant, minlength=len(unmixing.names))
     rows = []
-    for k, name in enumerate(names):
+    for k, name in enumerate(unmixing.names):
         shares = unmixing.abundances[:, k]
         row = {
             "name": name,
@@ -162,11 +172,42 @@ def _rows(
             "present": f"{100 * np.count_nonzero(shares) / len(shares):.1f} %",
             "dominant": f"{100 * most[k] / len(shares):.1f} %",
         }
-        if extraction is not None:
-            place = scene.places[extraction.indices[k]]
+        if picked is not None:
+            place = scene.places[picked.indices[k]]
             row["pixel"] = f"{place[0]}, {place[1]}"
+            if picked.averaged_over is not None:
+                row["averaged"] = str(picked.averaged_over[k])
+        if matches:
+            row["matches"] = ", ".join(f"{near.name} {near.degrees:.1f}°" for near in matches[k])
         rows.append(row)
     return rows
+
+
+def _charts(story: Story) -> dict[str, Any]:
+    charts = {}
+    if story.number is not None:
+        charts["number"] = _number_chart(story.number).as_data()
+    if story.convergence is not None:
+        charts["convergence"] = _convergence_chart(story.convergence).as_data()
+    return charts
+
+
+def _number_chart(number: NumberEstimate) -> Chart:
+    """The curve over the dimensions above the noise and a few more, and the number taken."""
+    shown = min(max(number.dimensions, number.number) + 3, MOST_DIMENSIONS)
+    left = 100 * number.curve[:shown]
+    left = left[left > left[0] * SMALLEST_LEFT]
+    shown = len(left)
+    chart = Chart(
+        "What is left of the pixels after so many dimensions",
+        Axis("dimensions"),
+        Axis("left, % of a pixel", log=True),
+    )
+    chart.lines.append(Line("left above the noise", np.arange(1, shown + 1), left, 0))
+    taken = np.full(2, number.number)
+    ends = np.array([left.min(), left.max()])
+    chart.lines.append(Line(f"{number.number} taken", taken, ends, 1))
+    return chart
 
 
 def _convergence_chart(convergence: Convergence) -> Chart:

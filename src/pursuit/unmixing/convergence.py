@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from pursuit.unmixing.extraction import Array
+from pursuit.unmixing.rows import evenly_spaced, unit_rows
 
 METHODS = (
     "matching-pursuit",
@@ -65,8 +66,8 @@ def convergence(pixels: Array, endmembers: Array, *, seed: int = 0) -> Convergen
     from pursuit.objectives import SquaredDistance
     from pursuit.objectives.problem import Problem
 
-    signals = _sample(pixels)
-    matrix = _unit(endmembers[endmembers.any(axis=1)])
+    signals = _near_one(evenly_spaced(pixels, SAMPLE))
+    matrix, _ = unit_rows(endmembers[endmembers.any(axis=1)])
     optimum = np.linalg.lstsq(matrix.T, signals.T, rcond=None)[0].T
     problem = Problem(SquaredDistance(np.zeros(matrix.shape[1])), Dictionary(matrix))
     grid = np.unique(np.geomspace(1, ITERATIONS, POINTS).round().astype(np.int64))
@@ -93,17 +94,6 @@ def _relative(values: Array) -> Array:
     """What follows the first, in its units."""
     start = values[0] if values[0] > 0 else 1.0
     return np.maximum(values[1:] / start, 0.0)
-
-
-def _sample(pixels: Array) -> Array:
-    spread = np.linspace(0, len(pixels) - 1, min(SAMPLE, len(pixels))).round().astype(np.intp)
-    return _near_one(pixels[spread])
-
-
-def _unit(rows: Array) -> Array:
-    near = rows / np.abs(rows).max(axis=1, keepdims=True).astype(np.float64)
-    unit: Array = near / np.linalg.norm(near, axis=1, keepdims=True)
-    return unit
 
 
 def _near_one(rows: Array) -> Array:

@@ -1,8 +1,9 @@
 """ENVI scenes: a text header beside a file of raw numbers.
 
 Read with NumPy alone: the binary part is raw numbers whose count must agree with the header to
-the byte, and they keep their type (the usual reader of this format makes them float32, takes any
-unknown interleave for bsq, and does not compare sizes).
+the byte, and they keep their type. The usual readers of this format, `spectral` and `rasterio`,
+give other numbers without a word where a header is wrong or a file too short
+(`python benchmarks/envi.py` shows it).
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import math
 import re
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 
@@ -22,7 +24,7 @@ TYPES = INTEGERS | {"4": "f4", "5": "f8"}
 BYTE_ORDERS = {"0": "<", "1": ">"}
 AXES = {"bsq": "bands rows columns", "bil": "rows bands columns", "bip": "rows columns bands"}
 SIZES = {"rows": "lines", "columns": "samples", "bands": "bands"}
-BINARY_SUFFIXES = ("", ".img", ".dat", ".raw", ".bin", ".bsq", ".bil", ".bip", ".hyspex")
+BINARY_SUFFIXES = ("", ".img", ".dat", ".raw", ".bin", ".bsq", ".bil", ".bip", ".hyspex", ".sli")
 
 
 @dataclass(frozen=True)
@@ -57,7 +59,7 @@ class EnviHeader:
             )
         return choices[text]
 
-    def numbers(self, name: str) -> Array | None:
+    def numbers(self, name: str, of: str = "bands") -> Array | None:
         """A list with one number per band, or None where the header has none."""
         if name not in self.fields:
             return None
@@ -68,7 +70,7 @@ class EnviHeader:
             values = np.array(words, dtype=np.float64)
         except ValueError:
             raise InputError(f"{self.path}: expected numbers in the list '{name}'") from None
-        bands = self.integer("bands", 1)
+        bands = self.integer(of, 1)
         if len(values) != bands:
             raise InputError(
                 f"{self.path}: expected one number for each of {bands} bands in the list "
@@ -88,19 +90,40 @@ class EnviHeader:
             ) from None
 
 
-def read_envi(path: Path) -> tuple[Array, str, EnviHeader]:
-    """The numbers as an array of three axes, the names of the axes in order, and the header.
+class EnviFile(NamedTuple):
+    """The numbers, the names of their axes in order, the header, and the file of the numbers."""
+
+    values: Array
+    layout: str
+    header: EnviHeader
+    path: Path
+
+
+def read_envi(path: Path) -> EnviFile:
+    """A scene of three axes.
 
     `path` is the header or the file of raw numbers; the other is looked for beside it.
     """
-    if path.suffix.lower() == ".hdr":
-        header, binary = read_header(path), _binary_beside(path)
-    else:
-        header, binary = read_header(_header_beside(path)), path
+    header, binary = _both_files(path)
     _refuse_what_is_not_a_plain_scene(header)
     layout = header.choice("interleave", AXES)
     shape = tuple(header.integer(SIZES[axis], 1) for axis in layout.split())
-    return _raw_numbers(binary, header, shape), layout, header
+    return EnviFile(_raw_numbers(binary, header, shape), layout, header, binary)
+
+
+def read_envi_library(path: Path) -> EnviFile:
+    """A spectral library: one spectrum per row."""
+    header, binary = _both_files(path)
+    if "spectral library" not in header.fields.get("file type", "").lower():
+        raise InputError(f"{header.path}: is a scene, not a spectral library")
+    shape = (header.integer("lines", 1), header.integer("samples", 1))
+    return EnviFile(_raw_numbers(binary, header, shape), "spectra bands", header, binary)
+
+
+def _both_files(path: Path) -> tuple[EnviHeader, Path]:
+    if path.suffix.lower() == ".hdr":
+        return read_header(path), _binary_beside(path)
+    return read_header(_header_beside(path)), path
 
 
 def read_header(path: Path) -> EnviHeader:
@@ -149,7 +172,7 @@ def _header_beside(path: Path) -> Path:
     found = _named(path.parent, [path.name + ".hdr", path.stem + ".hdr"])
     if not found:
         raise InputError(
-            f"{path}: expected a .mat, .npy, .npz or .csv file, or an ENVI header beside this file"
+            f"{path}: expected a .mat, .npy, .npz, .csv or .tif file, or an ENVI header beside it"
         )
     return found[0]
 

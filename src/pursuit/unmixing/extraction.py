@@ -16,6 +16,15 @@ Array = NDArray[Any]
 Integers = NDArray[np.intp]
 
 
+@dataclass(frozen=True)
+class Score:
+    """How a picker did in a contest: the mean relative residual of its set, smaller is better."""
+
+    picker: str
+    residual: float
+    won: bool
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class Extraction:
     """Pixels of a scene picked as its endmembers.
@@ -25,31 +34,46 @@ class Extraction:
     indices
         The number of each picked pixel, counted from 0.
     endmembers
-        The picked pixels themselves, one per row: ``pixels[indices]``.
+        The picked pixels themselves, one per row: ``pixels[indices]``, or each the mean of it
+        and its like where `averaged_over` says so.
     labels
         For every pixel the number of its cluster (cluster k is represented by pixel
         ``indices[k]``), or None for a method that does not cluster.
     method
         The name of the method.
+    contest
+        How each picker did, where several were run and the best was taken.
+    averaged_over
+        For every endmember how many pixels it is the mean of, or None where none was averaged.
     """
 
     indices: Integers
     endmembers: Array
     labels: Integers | None
     method: str
+    contest: tuple[Score, ...] = ()
+    averaged_over: Integers | None = None
 
     def __len__(self) -> int:
         return len(self.indices)
 
     def __repr__(self) -> str:
         head = f"{len(self)} endmembers with {self.endmembers.shape[1]} bands, by {self.method}"
-        return "\n".join([head, *(self._line(k) for k in range(len(self)))])
+        lines = [head, *(self._line(k) for k in range(len(self)))]
+        lines += [
+            f"  {score.picker}: mean relative residual {100 * score.residual:.4g} %"
+            + ", taken" * score.won
+            for score in self.contest
+        ]
+        return "\n".join(lines)
 
     def _line(self, k: int) -> str:
         line = f"  {k}: pixel {self.indices[k]}"
-        if self.labels is None:
-            return line
-        return f"{line}, cluster of {np.count_nonzero(self.labels == k)} pixels"
+        if self.labels is not None:
+            line += f", cluster of {np.count_nonzero(self.labels == k)} pixels"
+        if self.averaged_over is not None:
+            line += f", mean of {self.averaged_over[k]}"
+        return line
 
 
 def checked_pixels(pixels: object, r: object) -> tuple[Array, int]:
@@ -71,7 +95,7 @@ def bring_near_one(work: Array) -> Array:
     return work
 
 
-def stopped_early(pixels: Array, r: int, found: int, reason: str) -> None:
+def stopped_early(pixels: Array, r: int, found: int, reason: str, stacklevel: int = 3) -> None:
     """Refuse `r` if there are not even `r` different pixels; otherwise warn that fewer were found.
 
     Only called after an early stop: looking for equal pixels costs a sort of the whole scene.
@@ -79,4 +103,4 @@ def stopped_early(pixels: Array, r: int, found: int, reason: str) -> None:
     distinct = len(np.unique(pixels, axis=0))
     if distinct < r:
         raise InputError(f"r: expected at most the number of different pixels, {distinct}, got {r}")
-    warnings.warn(f"found {found} endmembers instead of {r}: {reason}", stacklevel=3)
+    warnings.warn(f"found {found} endmembers instead of {r}: {reason}", stacklevel=stacklevel)

@@ -1,26 +1,27 @@
-"""Scenes from files: MATLAB, ENVI and NumPy, in the layouts in use."""
+"""Scenes from files: MATLAB, ENVI, GeoTIFF and NumPy, in the layouts in use."""
 
 from __future__ import annotations
 
-import math
 import os
 from collections.abc import Iterable
-from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
 from pursuit.base.errors import InputError
-from pursuit.base.validation import count, one_of, positive, real_array
-from pursuit.files import OPENERS, ArrayFile, open_arrays
-from pursuit.files.arrays import by, existing_file
+from pursuit.base.validation import count, positive, shaped_array
+from pursuit.files import OPENERS, open_arrays
+from pursuit.files.arrays import existing_file
+from pursuit.unmixing.array_scenes import scene_in_arrays
 from pursuit.unmixing.envi import read_envi
 from pursuit.unmixing.extraction import Array, Integers
-from pursuit.unmixing.layouts import CUBE_LAYOUT, LAYOUTS, split_pixel_axis, unfold
+from pursuit.unmixing.georeference import envi_georeference
+from pursuit.unmixing.geotiff import SUFFIXES, read_geotiff
+from pursuit.unmixing.layouts import unfold
+from pursuit.unmixing.raw import RawScene
 from pursuit.unmixing.scene import Scene
+from pursuit.unmixing.side_files import read_bad_bands, read_wavelengths
 
-SHAPE_NAMES = (("nrow", "ncol"), ("nrows", "ncols"), ("rows", "columns"), ("image_shape",))
-WAVELENGTH_NAMES = ("wavelength", "wavelengths", "lambda", "wl")
 BANDS_NAMED = 10
 """How many band numbers a message lists at most."""
 
@@ -31,11 +32,12 @@ def read_scene(
     variable: str | None = None,
     layout: str | None = None,
     shape: tuple[int, int] | None = None,
-    bad_bands: Iterable[int] | None = None,
+    bad_bands: Iterable[int] | str | os.PathLike[str] | None = None,
     nodata: float | None = None,
-    scale: float = 1.0,
+    scale: float | str = 1.0,
+    wavelengths: object = None,
 ) -> Scene:
-    """Read a scene from a .mat (also 7.3), .npy, .npz, .csv or ENVI file.
+    """Read a scene from a .mat (also 7.3), .npy, .npz, .csv, GeoTIFF or ENVI file.
 
     Parameters
     ----------
@@ -51,15 +53,20 @@ def read_scene(
         default the picture is column by column, on whichever axis has rows × columns entries.
     shape
         Rows and columns of the picture; needed for a matrix unless the file says so itself
-        (``nRow`` and ``nCol``, or ``image_shape``).
+        (``nRow`` and ``nCol``, ``lines`` and ``samples``, ``image_shape``, and the like).
     bad_bands
-        The numbers of bands to drop, counted from 1. By default those that an ENVI header lists
-        as bad.
+        The numbers of bands to drop, counted from 1, or the path of a file with them, or with a 0
+        for each bad band and a 1 for each good one. By default those that an ENVI header lists as
+        bad.
     nodata
         A value that is no measurement: pixels with it in any band kept are left out. By default
-        the ``data ignore value`` of an ENVI header. Use NaN where missing values are NaN.
+        the one that an ENVI header or a GeoTIFF names. Use NaN where missing values are NaN.
     scale
-        All numbers are divided by it. The file's own scale factor is never applied.
+        All numbers are divided by it. ``"auto"``: by what the file says (``maxValue`` in a .mat,
+        ``reflectance scale factor`` in an ENVI header, the scale of a GeoTIFF), else by 1.
+    wavelengths
+        One for each band of the file, or the path of a file with them (text, a column or a line
+        of numbers, with or without a title); by default those that the file has.
 
     Returns
     -------
@@ -67,48 +74,51 @@ def read_scene(
         Finite numbers; float32 stays float32, integers become float64.
     """
     file = existing_file(path)
-    scale = positive("scale", scale)
-    if file.suffix.lower() in OPENERS:
-        raw = _from_arrays(open_arrays(file), variable, layout, shape)
-    else:
-        raw = _from_envi(file)
-        _refuse_beside_envi(variable=variable, layout=layout, shape=shape)
-    good = _good_bands(raw, raw.bad_bands if bad_bands is None else bad_bands)
+    if scale != "auto":
+        positive("scale", scale)
+    raw = _opened(file, variable, layout, shape)
+    good = _good_bands(raw, _bad_bands(bad_bands, raw))
+    waves, unit = _wavelengths(wavelengths, raw)
     pixels = _as_floats(raw.pixels[:, good])
     valid = _with_data(raw.path, pixels, raw.nodata if nodata is None else nodata)
     pixels = np.ascontiguousarray(pixels[valid])
-    pixels /= scale
+    divisor = _divisor(scale, raw)
+    pixels /= divisor
     _refuse_holes(raw.path, pixels, good + 1)
     return Scene(
         pixels=pixels,
         places=raw.places[valid],
         shape=raw.shape,
         bands=good + 1,
-        wavelengths=None if raw.wavelengths is None else raw.wavelengths[good],
-        wavelength_unit=raw.wavelength_unit,
+        wavelengths=None if waves is None else waves[good],
+        wavelength_unit=unit,
         name=file.stem,
+        scale=divisor,
+        file_scale=raw.scale,
+        georeference=raw.georeference,
     )
 
 
-@dataclass(frozen=True, eq=False)
-class _Raw:
-    """What a file says, before bands are dropped and pixels left out."""
+def _opened(
+    file: Path, variable: str | None, layout: str | None, shape: tuple[int, int] | None
+) -> RawScene:
+    """What the file says, by the reader for its ending; without a known one it is ENVI."""
+    suffix = file.suffix.lower()
+    if suffix in OPENERS:
+        return scene_in_arrays(open_arrays(file), variable, layout, shape)
+    kind, read = ("a GeoTIFF", read_geotiff) if suffix in SUFFIXES else ("an ENVI file", _from_envi)
+    for name, value in (("variable", variable), ("layout", layout), ("shape", shape)):
+        if value is not None:
+            raise InputError(f"{name}: expected None for {kind}, which says it itself")
+    return read(file)
 
-    path: Path
-    pixels: Array
-    places: Integers
-    shape: tuple[int, int]
-    wavelengths: Array | None = None
-    wavelength_unit: str | None = None
-    bad_bands: tuple[int, ...] = ()
-    nodata: float | None = None
 
-
-def _from_envi(path: Path) -> _Raw:
-    values, layout, header = read_envi(path)
+def _from_envi(path: Path) -> RawScene:
+    values, layout, header, binary = read_envi(path)
     pixels, places, shape = unfold(values, layout)
     good = header.numbers("bbl")
-    return _Raw(
+    factor = header.number("reflectance scale factor")
+    return RawScene(
         path=path,
         pixels=pixels,
         places=places,
@@ -117,77 +127,33 @@ def _from_envi(path: Path) -> _Raw:
         wavelength_unit=header.fields.get("wavelength units"),
         bad_bands=() if good is None else tuple(int(i) + 1 for i in np.flatnonzero(good == 0)),
         nodata=header.number("data ignore value"),
+        scale=factor if factor and np.isfinite(factor) and factor > 0 else None,
+        georeference=envi_georeference(binary) if "map info" in header.fields else None,
     )
 
 
-def _refuse_beside_envi(**arguments: object) -> None:
-    for name, value in arguments.items():
-        if value is not None:
-            raise InputError(f"{name}: expected None for an ENVI file, whose header says it")
+def _divisor(scale: float | str, raw: RawScene) -> float:
+    if scale == "auto":
+        return raw.scale or 1.0
+    return positive("scale", scale)
 
 
-def _from_arrays(
-    file: ArrayFile, variable: str | None, layout: str | None, shape: tuple[int, int] | None
-) -> _Raw:
-    name = _largest(file) if variable is None else variable
-    values = file.load(name)
-    if values.ndim not in (2, 3) or values.size == 0:
-        raise InputError(
-            f"{file.path}: expected '{name}' to have 2 or 3 axes, got {by(values.shape)}"
-        )
-    picture = _shape_in(file) if shape is None else _checked_shape(shape)
-    if layout is not None:
-        one_of("layout", layout, LAYOUTS)
-    if values.ndim == 2:
-        values, layout = split_pixel_axis(file.path, values, layout, picture)
-    layout = layout or CUBE_LAYOUT
-    pixels, places, unfolded = unfold(values, layout)
-    if picture is not None and picture != unfolded:
-        raise InputError(
-            f"{file.path}: expected a picture of {by(picture)}, but as '{layout}' the array "
-            f"'{name}' has one of {by(unfolded)}; pass another layout="
-        )
-    return _Raw(file.path, pixels, places, unfolded, _wavelengths_in(file, pixels.shape[1]))
+def _bad_bands(given: Iterable[int] | str | os.PathLike[str] | None, raw: RawScene) -> list[int]:
+    if given is None:
+        return list(raw.bad_bands)
+    if isinstance(given, (str, os.PathLike)):
+        return read_bad_bands(Path(given), raw.pixels.shape[1])
+    return list(given)
 
 
-def _largest(file: ArrayFile) -> str:
-    sizes = {name: math.prod(shape) for name, shape in file.shapes.items() if len(shape) in (2, 3)}
-    largest = [name for name in sizes if sizes[name] == max(sizes.values())]
-    if len(largest) != 1:
-        raise InputError(
-            f"{file.path}: expected one array larger than the others, got {file.listing()}; "
-            "choose one with variable="
-        )
-    return largest[0]
-
-
-def _shape_in(file: ArrayFile) -> tuple[int, int] | None:
-    """The shape of the picture where the file has it under one of the usual names."""
-    names = {name.lower(): name for name in file.shapes}
-    for group in SHAPE_NAMES:
-        if all(name in names for name in group):
-            found = np.concatenate([file.load(names[name]).ravel() for name in group])
-            where = f"{file.path}: {', '.join(group)}"
-            numbers = real_array(where, found)
-            if len(numbers) != 2 or (numbers < 1).any() or (numbers % 1).any():
-                raise InputError(f"{where}: expected rows and columns, got {numbers.tolist()}")
-            return int(numbers[0]), int(numbers[1])
-    return None
-
-
-def _checked_shape(shape: tuple[int, int]) -> tuple[int, int]:
-    try:
-        rows, columns = shape
-    except (TypeError, ValueError):
-        raise InputError(f"shape: expected (rows, columns), got {shape!r}") from None
-    return count("shape: rows", rows, 1), count("shape: columns", columns, 1)
-
-
-def _wavelengths_in(file: ArrayFile, bands: int) -> Array | None:
-    for name, sizes in file.shapes.items():
-        if name.lower() in WAVELENGTH_NAMES and math.prod(sizes) == bands:
-            return file.load(name).ravel().astype(np.float64)
-    return None
+def _wavelengths(given: object, raw: RawScene) -> tuple[Array | None, str | None]:
+    """Of all bands: those given, else those of the file."""
+    if given is None:
+        return raw.wavelengths, raw.wavelength_unit
+    bands = raw.pixels.shape[1]
+    if isinstance(given, (str, os.PathLike)):
+        return read_wavelengths(Path(given), bands)
+    return shaped_array("wavelengths", given, (bands,)).astype(np.float64), None
 
 
 def _as_floats(values: Array) -> Array:
@@ -195,7 +161,7 @@ def _as_floats(values: Array) -> Array:
     return values if values.dtype in (np.float32, np.float64) else values.astype(np.float64)
 
 
-def _good_bands(raw: _Raw, bad_bands: Iterable[int]) -> Integers:
+def _good_bands(raw: RawScene, bad_bands: Iterable[int]) -> Integers:
     """The bands to keep, counted from 0."""
     bands = raw.pixels.shape[1]
     keep = np.ones(bands, dtype=bool)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from pursuit.base.errors import InputError
 from pursuit.base.validation import real_array
 from pursuit.unmixing.extraction import Array, Integers
+from pursuit.unmixing.georeference import Georeference
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -31,6 +32,12 @@ class Scene:
         As written in the file, or None.
     name
         What to call the scene.
+    scale
+        What the numbers of the file were divided by.
+    file_scale
+        What the file says its numbers are to be divided by, or None where it says nothing.
+    georeference
+        Where on Earth the picture lies, or None where the file does not say.
     """
 
     pixels: Array
@@ -40,6 +47,9 @@ class Scene:
     wavelengths: Array | None = None
     wavelength_unit: str | None = None
     name: str = "scene"
+    scale: float = 1.0
+    file_scale: float | None = None
+    georeference: Georeference | None = None
 
     def __post_init__(self) -> None:
         if self.pixels.shape != (len(self.places), len(self.bands)):
@@ -79,6 +89,26 @@ class Scene:
         picture = np.full((*self.shape, *numbers.shape[1:]), np.nan, dtype=numbers.dtype)
         picture[self.places[:, 0], self.places[:, 1]] = numbers
         return picture
+
+    def divided(self, divisor: float) -> Scene:
+        """The scene with all numbers divided."""
+        return replace(self, pixels=self.pixels / divisor, scale=self.scale * divisor)
+
+    def about(self) -> dict[str, Array]:
+        """All but the pixels, as arrays to be saved."""
+        arrays: dict[str, Array] = {
+            "places": self.places,
+            "image_shape": np.array(self.shape),
+            "bands": self.bands,
+            "scale": np.array(self.scale),
+        }
+        if self.wavelengths is not None:
+            arrays["wavelengths"] = self.wavelengths
+            arrays["wavelength_unit"] = np.array(self.wavelength_unit or "")
+        if self.georeference is not None:
+            arrays["transform"] = np.array(self.georeference.transform)
+            arrays["crs"] = np.array(self.georeference.crs or "")
+        return arrays
 
     def __repr__(self) -> str:
         rows, columns = self.shape

@@ -13,6 +13,7 @@ from pursuit.unmixing.extraction import (
     checked_pixels,
     stopped_early,
 )
+from pursuit.unmixing.rows import unit_rows
 
 TIED = 1e-6
 """Squared residuals this close, relatively, are tied: the pixel of larger norm is taken."""
@@ -43,23 +44,63 @@ def spa(pixels: object, r: int) -> Extraction:
         In the order of the picks; ``labels`` is None.
     """
     rows, r = checked_pixels(pixels, r)
-    if r > rows.shape[1]:
-        raise InputError(f"r: expected at most the number of bands, {rows.shape[1]}, got {r}")
-    picks = projection_picks(bring_near_one(rows.astype(np.float64)), r)
-    if len(picks) < r:
-        stopped_early(rows, r, len(picks), "they span all the others")
+    picks = spanning_picks(bring_near_one(rows.astype(np.float64)), r)
     return Extraction(indices=picks, endmembers=rows[picks], labels=None, method="SPA")
 
 
-def projection_picks(points: Array, r: int) -> Integers:
-    """The numbers of at most `r` rows of `points`, in the order of the picks."""
+def spa_normalised(
+    pixels: object, r: int, directions: tuple[Array, Array] | None = None
+) -> Extraction:
+    """Successive projection on pixels divided by their norms: dark materials count like others.
+
+    All lengths are then equal, and which pixel comes first would be a matter of rounding: it is
+    the brightest, and so wherever residuals are tied. `directions` are the pixels at unit norm
+    and their norms, where these are known.
+    """
+    rows, r = checked_pixels(pixels, r)
+    unit, norms = directions or unit_rows(rows)
+    picks = spanning_picks(unit, r, norms)
+    method = "SPA on normalised pixels"
+    return Extraction(indices=picks, endmembers=rows[picks], labels=None, method=method)
+
+
+def spa_constant(pixels: object, r: int) -> Extraction:
+    """Successive projection on pixels with one more band, constant at the largest norm of a pixel.
+
+    For shares that sum to one: then spectra need only be affinely independent, and a dark
+    material, near the origin, is a corner like all others.
+    """
+    rows, r = checked_pixels(pixels, r)
+    work = bring_near_one(rows.astype(np.float64))
+    largest = np.sqrt(np.einsum("ij,ij->i", work, work).max())
+    picks = spanning_picks(np.column_stack([work, np.full(len(work), largest)]), r)
+    method = "SPA with a constant band"
+    return Extraction(indices=picks, endmembers=rows[picks], labels=None, method=method)
+
+
+def spanning_picks(points: Array, r: int, brightness: Array | None = None) -> Integers:
+    """The picks of `projection_picks`; a warning or a refusal where there are fewer than `r`."""
+    if r > points.shape[1]:
+        raise InputError(f"r: expected at most the number of bands, {points.shape[1]}, got {r}")
+    picks = projection_picks(points, r, brightness)
+    if len(picks) < r:
+        stopped_early(points, r, len(picks), "they span all the others", stacklevel=4)
+    return picks
+
+
+def projection_picks(points: Array, r: int, brightness: Array | None = None) -> Integers:
+    """The numbers of at most `r` rows of `points`, in the order of the picks.
+
+    Of tied rows the one of largest `brightness` is taken, by default of largest norm.
+    """
     squared = np.einsum("ij,ij->i", points, points)
+    brightness = squared if brightness is None else brightness
     residual = squared.copy()
     basis = np.empty((0, points.shape[1]))
     picks: list[int] = []
     while len(picks) < r and residual.max() > EXHAUSTED * squared.max():
         tied = np.flatnonzero(residual >= (1 - TIED) * residual.max())
-        picks.append(int(tied[np.argmax(squared[tied])]))
+        picks.append(int(tied[np.argmax(brightness[tied])]))
         u = _orthogonal_part(points[picks[-1]], basis)
         basis = np.vstack([basis, u])
         residual -= (points @ u) ** 2  # Pythagoras: the data itself is never projected

@@ -3,19 +3,55 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import TYPE_CHECKING, cast, overload
 
 import numpy as np
 
 from pursuit.base.errors import InputError
 from pursuit.base.validation import count, one_of, real_array
+from pursuit.unmixing.diagnosis import complaint
 from pursuit.unmixing.extraction import Array, Extraction
+from pursuit.unmixing.labelled import is_labelled, silently, unmix_labelled
+from pursuit.unmixing.rows import exponents, unit_rows
 from pursuit.unmixing.scene import Scene
-from pursuit.unmixing.unmixed import Unmixing
+from pursuit.unmixing.unmixed import Unmixing, endmember_names, mean_ratio
+
+if TYPE_CHECKING:
+    from xarray import DataArray, Dataset
 
 BLOCK = 1024
 """Pixels looked at together when fits are compared with measurements."""
+
+
+@overload
+def unmix(  # type: ignore[overload-overlap]
+    scene: DataArray,
+    endmembers: object,
+    constraint: str = ...,
+    *,
+    n_nonzero: int | None = ...,
+    names: Sequence[str] = ...,
+    dim: str = ...,
+    threads: int | None = ...,
+    progress: bool | None = ...,
+) -> Dataset: ...
+
+
+@overload
+def unmix(
+    scene: object,
+    endmembers: object,
+    constraint: str = ...,
+    *,
+    n_nonzero: int | None = ...,
+    names: Sequence[str] = ...,
+    dim: str = ...,
+    threads: int | None = ...,
+    progress: bool | None = ...,
+) -> Unmixing: ...
 
 
 def unmix(
@@ -24,25 +60,34 @@ def unmix(
     constraint: str = "non-negative",
     *,
     n_nonzero: int | None = None,
+    names: Sequence[str] = (),
+    dim: str = "band",
     threads: int | None = None,
     progress: bool | None = None,
-) -> Unmixing:
+) -> Unmixing | Dataset:
     """The abundances that bring the endmembers nearest to every pixel, in least squares.
 
     Parameters
     ----------
     scene
-        A `Scene`, or spectra as rows, shape ``(n_pixels, bands)``.
+        A `Scene`, or spectra as rows, shape ``(n_pixels, bands)``, or an `xarray.DataArray` of
+        any dimensions with bands along `dim`.
     endmembers
-        One spectrum per row, shape ``(r, bands)``, or what `h2nmf` or `spa` returned.
+        One spectrum per row, shape ``(r, bands)``, or what `pick` returned, or for a labelled
+        scene a `DataArray` with names along its other dimension.
     constraint
         ``"none"``: any real abundances, the shortest where endmembers depend on each other.
         ``"non-negative"``: at least zero. ``"sum-to-one"``: at least zero, and of sum exactly
-        one; both by an exact active-set method. ``"sparse"``: at least zero, and at most
+        one. ``"sum-at-most-one"``: at least zero, and the rest to one is shade. All three by an
+        exact active-set method. ``"sparse"``: at least zero, and at most
         `n_nonzero` endmembers in a pixel, by orthogonal matching pursuit over their `Cone`
         (sparse abundances of any sign are the codes of `encode` over the endmembers).
     n_nonzero
         For ``"sparse"`` alone.
+    names
+        Of the endmembers; numbered from 1 where there are none.
+    dim
+        For a labelled scene: the dimension of the bands.
     threads
         Python threads; else ``$PURSUIT_THREADS``, else every core. It changes no bit.
     progress
@@ -54,7 +99,10 @@ def unmix(
     Unmixing
         Abundances, and for every pixel the residual norm and the spectral angle of its fit.
         They do not depend on units, except that a sum of one needs pixels and endmembers in the
-        same.
+        same. Where the fit is bad a warning says so, and what is likely to blame.
+        For a labelled scene an `xarray.Dataset` with ``abundance`` (one more dimension, of the
+        endmembers), ``residual_norm`` and ``angle``: with the coordinates of the scene, NaN
+        where pixels have NaN or the fill value, and lazily if the scene is chunked.
 
     Examples
     --------
@@ -68,6 +116,42 @@ def unmix(
     one_of("constraint", constraint, tuple(SOLVERS))
     if (constraint == "sparse") != (n_nonzero is not None):
         raise InputError('n_nonzero: expected a number with the constraint "sparse", and only then')
+    k = None if n_nonzero is None else count("n_nonzero", n_nonzero, 1)
+    if not is_labelled(scene):
+        return _unmix(scene, endmembers, constraint, k, names, threads, progress)
+
+    def part(pixels: Array, spectra: Array, alone: bool) -> Unmixing:
+        work = partial(_unmix, pixels, spectra, constraint, k, ())
+        # Dask runs the chunks side by side: one thread for each.
+        return silently(partial(work, 1, False)) if alone else work(threads, progress)
+
+    return unmix_labelled(cast("DataArray", scene), endmembers, dim, names, part)
+
+
+def _unmix(
+    scene: object,
+    endmembers: object,
+    constraint: str,
+    n_nonzero: int | None,
+    names: Sequence[str],
+    threads: int | None,
+    progress: bool | None,
+) -> Unmixing:
+    pixels, spectra = _checked(scene, endmembers, constraint)
+    called = endmember_names(names, len(spectra))
+    abundances = SOLVERS[constraint](_Job(pixels, spectra, n_nonzero, threads, progress))
+    quality = _quality(pixels, abundances, spectra, threads)
+    placed = scene if isinstance(scene, Scene) else None
+    bad = complaint(pixels, spectra, constraint, mean_ratio(quality[0], quality[2]), placed)
+    if bad is not None:
+        warnings.warn(bad, stacklevel=3)
+    picked = endmembers if isinstance(endmembers, Extraction) else None
+    words = _in_words(constraint, n_nonzero)
+    return Unmixing(abundances, spectra, *quality, words, placed, called, picked, bad)
+
+
+def _checked(scene: object, endmembers: object, constraint: str) -> tuple[Array, Array]:
+    """Pixels and endmembers as rows of as many bands."""
     pixels = real_array("pixels", scene.pixels if isinstance(scene, Scene) else scene, ndim=2)
     picked = endmembers.endmembers if isinstance(endmembers, Extraction) else endmembers
     spectra = real_array("endmembers", picked, ndim=2)
@@ -77,11 +161,7 @@ def unmix(
         )
     if constraint != "sum-to-one":
         _refuse_zeros(spectra)
-    k = None if n_nonzero is None else count("n_nonzero", n_nonzero, 1)
-    abundances = SOLVERS[constraint](_Job(pixels, spectra, k, threads, progress))
-    quality = _quality(pixels, abundances, spectra, threads)
-    placed = scene if isinstance(scene, Scene) else None
-    return Unmixing(abundances, spectra, *quality, _in_words(constraint, k), placed)
+    return pixels, spectra
 
 
 @dataclass(frozen=True, eq=False)
@@ -97,7 +177,7 @@ def _free(job: _Job) -> Array:
     """Least squares by the pseudo-inverse of the endmembers at unit norm."""
     from pursuit.base.threads import for_each_block, thread_count
 
-    unit, norms = _unit_rows(job.endmembers)
+    unit, norms = unit_rows(job.endmembers)
     inverse = np.linalg.pinv(unit) / norms
     dtype = np.result_type(job.pixels, job.endmembers)
     abundances = np.empty((len(job.pixels), len(unit)), dtype)
@@ -126,6 +206,13 @@ def _sum_to_one(job: _Job) -> Array:
     return fits.coefficients
 
 
+def _sum_at_most_one(job: _Job) -> Array:
+    """Shade, an endmember of zeros, takes what the others leave: with it the sum is one."""
+    shade = np.zeros_like(job.endmembers[:1])
+    shares = _sum_to_one(replace(job, endmembers=np.vstack([job.endmembers, shade])))
+    return np.ascontiguousarray(shares[:, :-1])
+
+
 def _sparse(job: _Job) -> Array:
     from pursuit.atoms.cone import Cone
     from pursuit.encoding import encode
@@ -146,6 +233,7 @@ SOLVERS: dict[str, Callable[[_Job], Array]] = {
     "none": _free,
     "non-negative": _non_negative,
     "sum-to-one": _sum_to_one,
+    "sum-at-most-one": _sum_at_most_one,
     "sparse": _sparse,
 }
 
@@ -171,20 +259,6 @@ def _say_unfinished(finished: Array) -> None:
         )
 
 
-def _unit_rows(rows: Array) -> tuple[Array, Array]:
-    """Rows at unit norm and their norms, in float64; zero rows stay."""
-    exponent = _exponents(rows)
-    near = np.ldexp(rows.astype(np.float64), -exponent[:, None])
-    norms = np.linalg.norm(near, axis=1)
-    return near / np.where(norms > 0, norms, 1.0)[:, None], np.ldexp(norms, exponent)
-
-
-def _exponents(rows: Array) -> Array:
-    """The power of two next to the largest entry of each row: divided by it, squares are safe."""
-    exponents: Array = np.frexp(np.abs(rows).max(axis=1))[1]
-    return exponents
-
-
 def _quality(
     pixels: Array, abundances: Array, endmembers: Array, threads: int | None
 ) -> tuple[Array, Array, Array]:
@@ -208,10 +282,10 @@ def _compare(pixels: Array, fits: Array) -> tuple[Array, Array, Array]:
     The angle between unit vectors u and v is 2·atan2(‖u − v‖, ‖u + v‖): no digits are lost where
     it is small, and it is π/2 where one of them is zero.
     """
-    u, norms = _unit_rows(pixels)
-    v, _ = _unit_rows(fits)
+    u, norms = unit_rows(pixels)
+    v, _ = unit_rows(fits)
     angles = 2 * np.arctan2(np.linalg.norm(u - v, axis=1), np.linalg.norm(u + v, axis=1))
-    exponent = _exponents(pixels)
+    exponent = exponents(pixels)
     difference = np.ldexp(pixels.astype(np.float64), -exponent[:, None])
     difference -= np.ldexp(fits, -exponent[:, None])
     residuals = np.ldexp(np.linalg.norm(difference, axis=1), exponent)

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from pathlib import Path
 
 import numpy as np
 
 from pursuit.base.archive import whole_file
 from pursuit.base.errors import InputError
 from pursuit.base.validation import count
-from pursuit.unmixing.extraction import Array, Integers
+from pursuit.unmixing.exports import CUBE_ENDINGS, one_of_endings, save_cube, save_spectra
+from pursuit.unmixing.extraction import Array, Extraction, Integers
 from pursuit.unmixing.scene import Scene
 
 LISTED = 12
@@ -39,6 +42,12 @@ class Unmixing:
         What the abundances obey.
     scene
         Where the pixels lie, or None if rows of numbers were unmixed.
+    names
+        Of the endmembers.
+    extraction
+        The pixels that were picked as endmembers, if they were.
+    warning
+        A sentence where the fit is bad, with the likely cause; else None.
     """
 
     abundances: Array
@@ -48,6 +57,12 @@ class Unmixing:
     pixel_norms: Array
     constraint: str
     scene: Scene | None = None
+    names: tuple[str, ...] = ()
+    extraction: Extraction | None = None
+    warning: str | None = None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "names", endmember_names(self.names, len(self.endmembers)))
 
     def __len__(self) -> int:
         return len(self.abundances)
@@ -60,6 +75,11 @@ class Unmixing:
             return 0.0
         residuals, norms = self.residual_norms / largest, self.pixel_norms / largest
         return float(np.linalg.norm(residuals) / np.linalg.norm(norms))
+
+    @cached_property
+    def mean_relative_residual(self) -> float:
+        """The mean of ‖pixel − fit‖ / ‖pixel‖ over pixels that are not zero; 0 if all are."""
+        return mean_ratio(self.residual_norms, self.pixel_norms)
 
     @cached_property
     def dominant(self) -> Integers:
@@ -83,22 +103,40 @@ class Unmixing:
         return spectrum
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write everything to a .npz file, whole or not at all; no pickle is involved."""
+        """Write all numbers (.npz), or the abundances as GeoTIFF (.tif) or ENVI (.img, .hdr).
+
+        Files are written whole or not at all. GeoTIFF and ENVI carry the names, NaN as no data,
+        and the place of the scene; they need the ``scenes`` extra. No pickle is involved.
+        """
+        target = Path(path)
+        one_of_endings("path", target, (".npz", *CUBE_ENDINGS))
+        if target.suffix.lower() != ".npz":
+            save_cube(target, self.maps(), self.names, self._placed())
+            return
+        with whole_file(target) as part, part.open("wb") as stream:
+            np.savez(stream, **self._arrays())  # type: ignore[arg-type]
+
+    def save_endmembers(self, path: str | os.PathLike[str]) -> None:
+        """Write the endmembers as a table (.csv) or an ENVI spectral library (.sli, float32)."""
+        save_spectra(path, self.endmembers, self.names, self.scene)
+
+    def _arrays(self) -> dict[str, Array]:
         arrays = {
             "abundances": self.abundances,
             "endmembers": self.endmembers,
+            "names": np.array(self.names),
             "residual_norms": self.residual_norms,
             "angles": self.angles,
             "constraint": np.array(self.constraint),
         }
+        if self.extraction is not None:
+            arrays["picked"] = self.extraction.indices
+            arrays["picker"] = np.array(self.extraction.method)
         if self.scene is not None:
-            arrays["places"] = self.scene.places
-            arrays["image_shape"] = np.array(self.scene.shape)
-            arrays["bands"] = self.scene.bands
-            if self.scene.wavelengths is not None:
-                arrays["wavelengths"] = self.scene.wavelengths
-        with whole_file(path) as part, part.open("wb") as stream:
-            np.savez(stream, **arrays)  # type: ignore[arg-type]
+            arrays |= self.scene.about()
+            if self.extraction is not None:
+                arrays["picked_places"] = self.scene.places[self.extraction.indices]
+        return arrays
 
     def __repr__(self) -> str:
         r, bands = self.endmembers.shape
@@ -111,12 +149,27 @@ class Unmixing:
         ]
         means, most = self.abundances.mean(axis=0), np.bincount(self.dominant, minlength=r)
         lines += [
-            f"  {k}: mean abundance {means[k]:.4g}, largest in {most[k]} pixels"
+            f"  {self.names[k]}: mean abundance {means[k]:.4g}, largest in {most[k]} pixels"
             for k in range(min(r, LISTED))
         ]
-        return "\n".join(lines + [f"  and {r - LISTED} more"] * (r > LISTED))
+        lines += [f"  and {r - LISTED} more"] * (r > LISTED)
+        return "\n".join(lines + [f"  warning: {self.warning}"] * (self.warning is not None))
 
     def _placed(self) -> Scene:
         if self.scene is None:
             raise InputError("maps: expected pixels with places; unmix a Scene to have pictures")
         return self.scene
+
+
+def mean_ratio(residual_norms: Array, pixel_norms: Array) -> float:
+    """The mean of residual over pixel norms where these are not zero; 0 if all are."""
+    some = pixel_norms > 0
+    return float(np.mean(residual_norms[some] / pixel_norms[some])) if some.any() else 0.0
+
+
+def endmember_names(given: Sequence[str], r: int) -> tuple[str, ...]:
+    """As given, one for each of `r` endmembers; numbered from 1 where none are."""
+    names = tuple(map(str, given)) or tuple(f"Endmember {k + 1}" for k in range(r))
+    if len(names) != r:
+        raise InputError(f"names: expected {r}, one for each endmember, got {len(names)}")
+    return names

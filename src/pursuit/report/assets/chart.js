@@ -1,7 +1,6 @@
 // Line charts in SVG: drawn to the width at hand, again when it changes.
 
 const DASHES = ["", "7 4", "2 3", "9 3 2 3", "4 2", "14 4", "12 3 2 3 2 3", "4 4 1 4"];
-const lookColour = (k) => `var(--look${k % 8})`;
 const lookDash = (k) => DASHES[(Math.floor(k / 8) + k) % 8];
 const HEIGHT = 300;
 
@@ -81,6 +80,7 @@ class LineChart {
 
   show(spec) {
     this.spec = spec;
+    Looks.ensure(1 + Math.max(0, ...spec.lines.map((line) => line.look)));
     if (this.legend) this.#drawLegend();
     this.draw();
   }

@@ -63,9 +63,34 @@ class MapView {
     }, this.canvas, this.mark);
     parent.append(this.root);
     this.choose = choose;
-    this.root.addEventListener("pointerdown", (event) => this.#point(event));
-    this.root.addEventListener("pointermove", (event) => { if (event.buttons & 1) this.#point(event); });
+    this.pan = null;
+    this.root.addEventListener("pointerdown", (event) => this.#press(event));
+    this.root.addEventListener("pointermove", (event) => { if (event.buttons & 1) this.#drag(event); });
+    this.root.addEventListener("pointerup", (event) => this.#release(event));
+    this.root.addEventListener("pointercancel", () => { this.held = null; });
     this.root.addEventListener("keydown", (event) => this.#key(event));
+  }
+
+  // Dragging chooses pixel after pixel; where the map can be moved, it moves it, and only a press
+  // that stays where it is chooses. Fingers move it by scrolling.
+  #press(event) {
+    if (!this.pan) this.#point(event);
+    else this.held = { x: event.clientX, y: event.clientY, moved: false };
+    if (this.pan && event.pointerType === "mouse") this.root.setPointerCapture(event.pointerId);
+  }
+
+  #drag(event) {
+    if (!this.pan) this.#point(event);
+    if (!this.pan || !this.held || event.pointerType !== "mouse") return;
+    const [dx, dy] = [this.held.x - event.clientX, this.held.y - event.clientY];
+    if (!this.held.moved && Math.hypot(dx, dy) < 4) return;
+    this.held = { x: event.clientX, y: event.clientY, moved: true };
+    this.pan(dx, dy);
+  }
+
+  #release(event) {
+    if (this.pan && this.held && !this.held.moved) this.#point(event);
+    this.held = null;
   }
 
   paint(colour) {

@@ -2,11 +2,12 @@
 
 class ScenePage {
   static async open(data) {
-    const [mask, mean, basis, scores, endmembers, residuals, angles, ...abundances] = await Promise.all([
+    const [mask, mean, basis, scores, endmembers, colours, residuals, angles, shade, ...abundances] = await Promise.all([
       unpack(data.mask), unpack(data.spectra.mean), unpack(data.spectra.basis), unpack(data.spectra.scores),
-      unpack(data.endmembers), unpackMap(data.residuals), unpackMap(data.angles), ...data.abundances.map(unpackMap),
+      unpack(data.endmembers), unpack(data.quicklook.rgb), unpackMap(data.residuals), unpackMap(data.angles),
+      data.shade ? unpackMap(data.shade) : null, ...data.abundances.map(unpackMap),
     ]);
-    return new ScenePage(data, { mask, mean, basis, scores, endmembers, residuals, angles, abundances });
+    return new ScenePage(data, { mask, mean, basis, scores, endmembers, colours, residuals, angles, shade, abundances });
   }
 
   constructor(data, arrays) {
@@ -16,6 +17,7 @@ class ScenePage {
     // A line is broken where bands were left out.
     this.gaps = new Set(data.bands.flatMap((band, i) => (i > 0 && band !== data.bands[i - 1] + 1 ? [i] : [])));
     this.views = [];
+    Looks.ensure(data.names.length);
     this.#layers();
     this.#explorer();
     this.#smallMaps();
@@ -36,7 +38,18 @@ class ScenePage {
     ];
     // A full bar is a share of one, or the most there is where all shares are smaller.
     this.full = Math.min(1, Math.max(1e-30, ...abundances.map((layer) => layer.range.high)));
-    this.layers = [{ name: "Mixture of all", mixture: true }, ...abundances, ...this.errors];
+    this.quicklook = { name: "Colour picture", caption: this.data.quicklook.caption, colour: this.#colours() };
+    const shade = this.shade ? [{ name: "Shade", values: this.shade, range: this.#robust(this.shade), share: true }] : [];
+    this.shares = [...abundances.map((layer) => ({ ...layer, share: true })), ...shade];
+    this.layers = [{ name: "Mixture of all", mixture: true }, this.quicklook, ...this.shares, ...this.errors];
+  }
+
+  // Red, green and blue are stored as differences from the pixel before.
+  #colours() {
+    const size = this.picture.size;
+    const rgb = Uint8Array.from(this.colours);
+    for (let c = 0; c < 3; c++) for (let i = 1; i < size; i++) rgb[c * size + i] += rgb[c * size + i - 1];
+    return (i) => [rgb[i], rgb[size + i], rgb[2 * size + i]];
   }
 
   // A few bright pixels must not darken a whole map: the ramp ends where 1 % of them are above.
@@ -49,11 +62,7 @@ class ScenePage {
   }
 
   #mixed() {
-    const style = getComputedStyle(document.documentElement);
-    const colours = this.data.names.map((_, k) => {
-      const text = style.getPropertyValue(`--look${k % 8}`).trim();
-      return [1, 3, 5].map((i) => parseInt(text.slice(i, i + 2), 16));
-    });
+    const colours = Looks.values().slice(0, this.data.names.length).map((text) => [1, 3, 5].map((i) => parseInt(text.slice(i, i + 2), 16)));
     return (i) => {
       let sum = 0;
       const mix = [0, 0, 0];
@@ -70,10 +79,14 @@ class ScenePage {
 
   #explorer() {
     const choose = (row, column) => this.choose(row, column);
-    this.big = new MapView(document.getElementById("bigmap"), this.picture, "Large map", choose);
-    const tall = this.picture.rows / this.picture.columns;
-    this.big.root.style.maxWidth = `${Math.round(Math.min(560, 560 / tall))}px`;
+    const { rows, columns } = this.picture;
+    const frame = element("div", { className: "window", style: `aspect-ratio:${columns}/${rows};max-width:${Math.round(Math.min(560, (560 * columns) / rows))}px` });
+    document.getElementById("bigmap").append(frame);
+    this.big = new MapView(frame, this.picture, "Large map", choose);
     this.views.push(this.big);
+    const [nearer, farther, fit, level] = ["nearer", "farther", "fit", "zoom"].map((id) => document.getElementById(id));
+    this.zoom = new Zoom(this.big, { nearer, farther, fit, level });
+    document.getElementById("save").addEventListener("click", () => this.#save());
     this.select = document.getElementById("layer");
     this.select.append(...this.layers.map((layer, i) => element("option", { value: String(i) }, layer.name)));
     this.select.addEventListener("change", () => this.#showLayer());
@@ -88,14 +101,24 @@ class ScenePage {
   #showLayer() {
     const layer = this.layers[this.select.value];
     const scale = document.getElementById("scale");
-    this.big.root.setAttribute("aria-label", `Large map: ${layer.name}. Arrow keys move the chosen pixel.`);
+    this.big.root.setAttribute("aria-label", `Large map: ${layer.name}. Arrow keys move the chosen pixel, plus and minus zoom.`);
     if (layer.mixture) {
       this.big.paint(this.#mixed());
       scale.replaceChildren(element("div", { className: "mix" }, ...this.data.names.map((name, k) => element("span", {}, this.#swatch(k), name))));
+    } else if (layer.colour) {
+      this.big.paint(layer.colour);
+      scale.replaceChildren(element("p", { className: "caption" }, layer.caption));
     } else {
       this.big.paint(byRamp(layer.values, layer.range));
       scale.replaceChildren(rampLegend(layer.range, layer.unit));
     }
+  }
+
+  #save() {
+    const layer = this.layers[this.select.value];
+    const swatches = () => Looks.values().slice(0, this.data.names.length).map((colour, k) => [colour, this.data.names[k]]);
+    const legend = layer.mixture ? { swatches: swatches() } : layer.colour ? { text: layer.caption } : { ...layer.range, unit: layer.unit };
+    saveImage(imageOf(this.big.canvas, `${this.data.name}: ${layer.name}`, legend), `${this.data.name} ${layer.name}`);
   }
 
   #swatch(k) {
@@ -107,7 +130,7 @@ class ScenePage {
   }
 
   #smallMaps() {
-    this.#grid("maps", this.layers.filter((layer) => layer.look !== undefined));
+    this.#grid("maps", [this.quicklook, ...this.shares]);
     this.#grid("errors", this.errors);
   }
 
@@ -117,9 +140,9 @@ class ScenePage {
       const figure = element("figure", {}, caption);
       document.getElementById(id).append(figure);
       const view = new MapView(figure, this.picture, `Map of ${layer.name}`, (row, column) => this.choose(row, column));
-      view.paint(byRamp(layer.values, layer.range));
+      view.paint(layer.colour ?? byRamp(layer.values, layer.range));
       this.views.push(view);
-      figure.append(rampLegend(layer.range, layer.unit));
+      figure.append(layer.colour ? element("p", { className: "caption" }, layer.caption) : rampLegend(layer.range, layer.unit));
     }
   }
 
@@ -136,7 +159,9 @@ class ScenePage {
       title: "Endmember spectra", x, y: { label: "value", zero: true },
       lines: this.data.names.map((name, k) => this.#line(name, spectrum(k), k)),
     });
-    if (this.data.convergence) new LineChart(document.getElementById("convergence"), this.data.convergence);
+    for (const name of ["number", "convergence"]) {
+      if (this.data[name]) new LineChart(document.getElementById(name), this.data[name]);
+    }
   }
 
   // The chosen pixel ---------------------------------------------------------------------
@@ -175,6 +200,7 @@ class ScenePage {
     row = clamp(row, this.picture.rows);
     column = clamp(column, this.picture.columns);
     for (const view of this.views) view.place(row, column);
+    this.zoom.follow((column + 0.5) / this.picture.columns, (row + 0.5) / this.picture.rows);
     document.getElementById("row").value = row;
     document.getElementById("column").value = column;
     const pixel = this.picture.at(row, column);

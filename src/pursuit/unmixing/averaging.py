@@ -1,0 +1,62 @@
+"""A picked pixel and all that differ from it by no more than noise: their mean has less of it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from pursuit.unmixing.extraction import Array, Extraction
+from pursuit.unmixing.noise import enough_for_noise, second_moments
+from pursuit.unmixing.rows import evenly_spaced
+
+SAMPLE = 20_000
+"""Pixels that the noise is estimated from at most."""
+REACH = 1.2
+"""How many times the angle that noise puts between two pixels of one spectrum counts as equal."""
+WIDEST = 0.1
+"""Angles above this, in radians, are never equal, however dark the pixels."""
+
+
+def averaged(pixels: Array, extraction: Extraction, directions: tuple[Array, Array]) -> Extraction:
+    """The endmembers with the noise of their one pixel taken down.
+
+    Noise of norm s turns two pixels y and z of one spectrum by about √(s²/‖y‖² + s²/‖z‖²). All
+    pixels within 1.2 times that angle of a picked one give their mean direction, each weighted by
+    its squared norm as its noise wants; the brightness stays that of the picked pixel. A pixel
+    without its like stays as it is, so that rare materials lose nothing. With fewer than two
+    pixels for each band nothing is done.
+
+    Parameters
+    ----------
+    pixels
+        Those that were picked from.
+    extraction
+        What was picked.
+    directions
+        The pixels at unit norm, and their norms.
+    """
+    unit, norms = directions
+    sample = evenly_spaced(np.arange(len(pixels)), SAMPLE)
+    if not enough_for_noise(pixels[sample]):
+        return extraction
+    brightest = norms.max() or 1.0
+    lengths = norms / brightest
+    noise = np.sqrt(second_moments(unit[sample] * lengths[sample, None]).noise.sum())
+    spectra, counts = extraction.endmembers.copy(), np.ones(len(extraction), dtype=np.intp)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        turns = noise / lengths
+    angles = np.arccos(np.clip(unit @ unit[extraction.indices].T, -1.0, 1.0))
+    for k, pixel in enumerate(extraction.indices):
+        equal = angles[:, k] <= np.minimum(REACH * np.hypot(turns, turns[pixel]), WIDEST)
+        equal[pixel] = True
+        counts[k] = np.count_nonzero(equal)
+        if counts[k] > 1:
+            spectra[k] = _mean_direction(unit[equal], lengths[equal] ** 2) * norms[pixel]
+    return replace(extraction, endmembers=spectra, averaged_over=counts)
+
+
+def _mean_direction(unit: Array, weights: Array) -> Array:
+    total = weights @ unit
+    direction: Array = total / np.linalg.norm(total)
+    return direction

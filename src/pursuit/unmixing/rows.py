@@ -1,0 +1,47 @@
+"""Spectra as rows: at unit norm, over safe powers of two, evenly sampled."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from pursuit.unmixing.extraction import Array
+
+SAFE = 400
+"""Squares of numbers up to two to this power, and down to two to minus it, are exact enough."""
+
+
+def unit_rows(rows: Array) -> tuple[Array, Array]:
+    """Rows at unit norm and their norms, in float64; zero rows stay."""
+    exponent = exponents(rows)
+    near = rows.astype(np.float64)
+    safe = bool((np.abs(exponent) <= SAFE).all())
+    if not safe:
+        near = np.ldexp(near, -exponent[:, None])
+    norms = np.sqrt(np.einsum("ij,ij->i", near, near))
+    near /= np.where(norms > 0, norms, 1.0)[:, None]
+    return near, norms if safe else np.ldexp(norms, exponent)
+
+
+def exponents(rows: Array) -> Array:
+    """The power of two next to the largest entry of each row: divided by it, squares are safe."""
+    largest = np.maximum(rows.max(axis=1), -rows.min(axis=1))
+    found: Array = np.frexp(largest)[1]
+    return found
+
+
+def evenly_spaced(rows: Array, size: int) -> Array:
+    """At most `size` of the rows, evenly spaced from the first to the last."""
+    if len(rows) <= size:
+        return rows
+    spread = np.linspace(0, len(rows) - 1, size).round().astype(np.intp)
+    chosen: Array = rows[spread]
+    return chosen
+
+
+def angles_between(some: Array, others: Array) -> Array:
+    """The angle of every row of `some` with every row of `others`, in radians, to about 1e-8.
+
+    With a zero row it is π/2.
+    """
+    angles: Array = np.arccos(np.clip(unit_rows(some)[0] @ unit_rows(others)[0].T, -1.0, 1.0))
+    return angles
