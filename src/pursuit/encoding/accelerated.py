@@ -83,6 +83,7 @@ class ConjugateCodes:
         for _ in range(self.job.rules.max_iter):
             if not run.going:
                 break
+            self.job.heed()
             run.step()
             if self.job.goal.given:
                 self._end_what_fits(run, signals, goal2, outside2)

@@ -43,7 +43,7 @@ def _concatenated(pieces: list[Piece], threads: int) -> Piece:
         for target, end, part in zip(whole, ends, pieces[number], strict=True):
             target[end[number] - len(part) : end[number]] = part
 
-    for_each_block(len(pieces), lambda: copy, threads)
+    for_each_block(len(pieces), lambda: copy, threads, brief=True)
     return whole
 
 

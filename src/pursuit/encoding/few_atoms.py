@@ -55,6 +55,7 @@ class Abreast:
         used, bad = abreast(self.few, job.rules, signals, self.tile, out)
         if bad == UNCOMFORTABLE:
             used, bad = abreast(self.few, job.rules, job.load(number), self.tile, out)
+        job.heed()
         if bad != NOTHING:
             job.refuse(number, bad)
         return int(used)
@@ -78,7 +79,7 @@ def all_at_once(job: Job, gram: Array, threads: int, bar: Silent) -> Piece:
 
         return one
 
-    for_each_block(job.blocks, start, threads, bar)
+    for_each_block(job.blocks, start, threads, bar, halt=job.rules.halt, brief=job.brief)
     end = 0
     for number, count in enumerate(used.tolist()):
         begin = number * block * n

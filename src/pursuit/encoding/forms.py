@@ -22,6 +22,8 @@ from pursuit.kernels.simd import NARROW
 
 GRAM_TILE = 1024
 """Rows and columns of the Gram matrix that one product gives."""
+SHORT = 2**14
+"""The length of atoms up to which such a product takes well below a second."""
 ROWS_PER_CHUNK = 512
 """Atoms that a thread takes at a time where one signal is worked on by all threads."""
 
@@ -41,7 +43,8 @@ def run(job: Job, threads: int, bar: Silent) -> list[Piece]:
 
         return one
 
-    for_each_block(job.blocks, start, 1 if shared else threads, bar)
+    halt = job.rules.halt
+    for_each_block(job.blocks, start, 1 if shared else threads, bar, halt=halt, brief=job.brief)
     return [piece for piece in pieces if piece is not None]
 
 
@@ -108,7 +111,7 @@ def symmetric_product(rows: Array, padded: int, threads: int) -> Array:
         if here != there:
             gram[there, here] = gram[here, there].T
 
-    for_each_block(len(pairs), lambda: job, threads)
+    for_each_block(len(pairs), lambda: job, threads, brief=rows.shape[1] <= SHORT)
     return gram
 
 
@@ -176,7 +179,7 @@ class Columns:
             here = self.pieces[number]
             np.matmul(rows[here], x, out=c[here])
 
-        for_each_block(len(self.pieces), lambda: job, self.threads)
+        for_each_block(len(self.pieces), lambda: job, self.threads, brief=True)
         c[self.job.twins] = 0
 
     def _fetch(self, missing: int) -> None:
@@ -213,7 +216,7 @@ class Columns:
             kernels.correlate_few(rows[here], spread, products)
             self.columns[places, here] = products.T[: len(places)]
 
-        for_each_block(len(self.pieces), lambda: job, self.threads)
+        for_each_block(len(self.pieces), lambda: job, self.threads, brief=True)
         self.columns[np.ix_(places, self.job.twins)] = 0
 
 

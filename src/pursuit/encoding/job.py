@@ -8,14 +8,18 @@ from typing import Any, NoReturn
 import numpy as np
 
 from pursuit.base.errors import InputError
+from pursuit.base.threads import new_halt
 from pursuit.base.validation import Array
-from pursuit.encoding.limits import Limits
+from pursuit.encoding.limits import UNLIMITED, Limits
 from pursuit.encoding.plan import Plan
 from pursuit.encoding.prepare import prepare_signals
 from pursuit.kernels import pursuit as kernels
 from pursuit.kernels.layouts import Piece, Signals
 from pursuit.kernels.pursuit import Atoms, Found, Rules
 from pursuit.kernels.simd import WIDE
+
+BRIEF = 2**26
+"""Numbers that the steps of a block may touch in well below a second."""
 
 
 @dataclass(frozen=True)
@@ -105,8 +109,23 @@ class Job:
         """The signals of a block as kernels want them."""
         return prepare_signals(self.rows(number), self.dtype, number * self.plan.block)
 
+    @property
+    def brief(self) -> bool:
+        """Whether a block takes well below a second, so that an interrupt may wait for its end."""
+        n, d = self.atoms.rows.shape
+        # A signal is multiplied by all atoms, at a tenth of the cost of a pass over them.
+        steps = min(self.rules.max_iter, self.width if self.orthogonal else UNLIMITED)
+        passes = d / 10 + steps * (self.width if self.orthogonal else 1)
+        return bool(self.plan.block * n * passes <= BRIEF)
+
+    def heed(self) -> None:
+        """Raise where the call was interrupted: what a kernel left then is no result."""
+        if self.rules.halt[0]:
+            raise KeyboardInterrupt
+
     def finish(self, number: int, signals: Signals, found: Found) -> Piece:
         """The codes in the scales of the user."""
+        self.heed()
         indices = np.empty(int(found.size.sum()), np.int32)
         values = np.empty(len(indices), self.dtype)
         largest = float(np.finfo(self.dtype).max)
@@ -130,4 +149,4 @@ def kernel_rules(limits: Limits, dtype: np.dtype[Any]) -> Rules:
     eps = float(np.finfo(dtype).eps)
     # Differences of squares carry an error of about eps: below 1e-4 of what is left here.
     trust = 2e-3 if dtype == np.float32 else 1e-5
-    return Rules(limits.n_nonzero, limits.max_iter, 8 * eps, trust, 64 * eps)
+    return Rules(limits.n_nonzero, limits.max_iter, 8 * eps, trust, 64 * eps, new_halt())

@@ -16,7 +16,7 @@ import numpy as np
 
 from pursuit.base.errors import InputError
 from pursuit.base.progress import bar
-from pursuit.base.threads import for_each_block, single_threaded_blas, thread_count
+from pursuit.base.threads import for_each_block, new_halt, single_threaded_blas, thread_count
 from pursuit.base.validation import Array
 from pursuit.encoding import forms
 from pursuit.encoding.codes import Codes
@@ -95,14 +95,14 @@ def simplex_fits(
     frame = _Frame.of(matrix)
     m, n = len(rows), len(matrix)
     found = Fits(np.empty((m, n), common_type(rows, matrix)), np.empty(m), np.empty(m, bool))
-    blocks = -(-m // BLOCK)
+    blocks, halt = -(-m // BLOCK), new_halt()
 
     def start() -> Callable[[int], None]:
         room = kernels.room_for(n)
-        return lambda number: _do_block(frame, rows, number, found, room)
+        return lambda number: _do_block(frame, rows, number, found, room, halt)
 
     with bar("least squares", blocks, progress) as shown:
-        for_each_block(blocks, start, thread_count(threads), shown)
+        for_each_block(blocks, start, thread_count(threads), shown, halt=halt)
     return found
 
 
@@ -137,11 +137,13 @@ class _Frame:
         return x, norms
 
 
-def _do_block(frame: _Frame, rows: Array, number: int, found: Fits, room: kernels.Room) -> None:
+def _do_block(
+    frame: _Frame, rows: Array, number: int, found: Fits, room: kernels.Room, halt: Array
+) -> None:
     here, atoms = slice(number * BLOCK, (number + 1) * BLOCK), frame.atoms
     x, norms = frame.signals(rows[here], here.start)
     shares = np.zeros((len(x), len(atoms)))
-    kernels.simplex(frame.gram, x @ atoms.T, norms, shares, found.finished[here], room)
+    kernels.simplex(frame.gram, x @ atoms.T, norms, shares, found.finished[here], room, halt)
     residual = x - shares @ atoms
     kernels.refine_simplex(frame.gram, residual @ atoms.T, shares, room)
     np.matmul(shares, atoms, out=residual)

@@ -120,7 +120,7 @@ def _norms2(rows: Array, threads: int) -> Array:
         here = slice(number * _ROWS, (number + 1) * _ROWS)
         sum_squares(rows[here], norm2[here])
 
-    for_each_block(-(-len(rows) // _ROWS), lambda: job, threads)
+    for_each_block(-(-len(rows) // _ROWS), lambda: job, threads, brief=True)
     return norm2
 
 

@@ -180,7 +180,8 @@ class _Work:
             encode = make()
             return lambda place: self._sink.keep(numbers[place], encode(numbers[place]))
 
-        for_each_block(len(numbers), start, 1 if shared else self._threads, rate)
+        threads, job = 1 if shared else self._threads, self._job
+        for_each_block(len(numbers), start, threads, rate, halt=job.rules.halt, brief=job.brief)
         rate.done += len(numbers)
 
 

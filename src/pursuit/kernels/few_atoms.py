@@ -114,6 +114,8 @@ def abreast(few: Few, rules: Rules, signals: Signals, tile: Tile, out: Piece) ->
     at, bad = 0, NOTHING
     for start in range(0, every, lanes):
         count = min(lanes, every - start)
+        if rules.halt[0]:
+            break
         _correlate(few, signals.x, start, tile.first)
         if not _measure(few.comfort, signals, start, count):
             return 0, UNCOMFORTABLE

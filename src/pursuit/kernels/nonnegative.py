@@ -307,9 +307,13 @@ def _settle_summed(b: Array, active: Array, size: int, value: Array, room: Room,
 
 
 @compiled
-def simplex(gram: Array, b: Array, norms: Array, value: Array, done: Array, room: Room) -> None:
-    """`simplex_on` with all atoms, for every row of b."""
+def simplex(
+    gram: Array, b: Array, norms: Array, value: Array, done: Array, room: Room, halt: Array
+) -> None:
+    """`simplex_on` with all atoms, for every row of b, unless `halt` is set."""
     for s in range(len(b)):
+        if halt[0]:
+            break
         done[s] = simplex_on(gram, b[s], room.every, len(gram), norms[s], value[s], room)
 
 

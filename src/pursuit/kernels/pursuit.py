@@ -44,6 +44,8 @@ MAX_ATOMS = Status.MAX_ATOMS.code
 STALLED = Status.STALLED.code
 GOING = 255
 """The status of a signal that is not finished."""
+HALTED = 254
+"""The status of one that was left since its call was interrupted; nobody gets to see it."""
 NOTHING = -1
 """What a kernel returns when it needs no further row of the Gram matrix."""
 PIECE = 2048
@@ -87,6 +89,7 @@ class Rules(NamedTuple):
     A slope below `rounding` × ‖signal‖ × radius is zero. ‖residual‖² is updated by differences
     while it is above `trust` × ‖signal‖², else computed from the coefficients. An atom whose
     squared distance to the active ones is below `dependent` of its squared norm is never added.
+    Where `halt` is set meanwhile, nothing more is to be done (`pursuit.base.threads`).
     """
 
     n_nonzero: int
@@ -94,6 +97,7 @@ class Rules(NamedTuple):
     rounding: float
     trust: float
     dependent: float
+    halt: Array
 
 
 class Block(NamedTuple):
@@ -213,6 +217,8 @@ def residual2(atoms: Atoms, block: Block, found: Found, used: Any, rest: Array, 
 @inlined
 def verdict(left2: float, goal2: float, used: int, steps: int, rules: Rules) -> int:
     """Whether a signal is finished, in the order of `solve`: fit, atoms, iterations."""
+    if rules.halt[0]:
+        return HALTED
     if left2 <= goal2:
         return CONVERGED
     if used >= rules.n_nonzero:

@@ -253,6 +253,8 @@ def _value(coef: Array, s: Array, coef_ref: Array, s_ref: Array) -> float:
 @strict
 def left(watch: Watch, i: int, setting: Setting, s: Array, t: int) -> bool:
     """Whether there is nothing to do for a signal: it was left, or its first point will do."""
+    if watch.rules.halt[0]:
+        return True
     if t > 0 or watch.found.status[i] != GOING:
         return watch.found.status[i] != GOING  # type: ignore[no-any-return]
     done = watch.block.norm2[i] <= watch.block.goal2[i] or flat(watch, i, setting, s)

@@ -194,6 +194,10 @@ class Point(ABC):
         other.restore(self.arrays())
         return other
 
+    def adopt(self, other: Point) -> None:
+        """Take over what was computed once for all points of another run of the same problem."""
+        return  # nothing was
+
     def restore(self, arrays: dict[str, Array]) -> None:
         """Take over stored arrays."""
         for name, mine in self.arrays().items():
@@ -406,6 +410,11 @@ class Gram:
         self.known = np.zeros(n, np.bool_)
         self._unknown = n
 
+    def adopt(self, other: Gram) -> None:
+        """Share the rows of another one for the same f and atoms."""
+        self.rows, self.known, self._unknown = other.rows, other.known, other._unknown
+        self.counts.setup += other.counts.setup
+
     def row(self, j: int) -> Array:
         """⟨z_i, H z_j⟩ for every i."""
         if not self.known[j]:
@@ -455,6 +464,10 @@ class GramPoint(Point):
 
     def arrays(self) -> dict[str, Array]:
         return {"coef": self.coef, "s": self.s}
+
+    def adopt(self, other: Point) -> None:
+        assert isinstance(other, GramPoint)
+        self.gram.adopt(other.gram)
 
     def _fit(self) -> None:
         pass

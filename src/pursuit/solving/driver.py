@@ -45,7 +45,7 @@ KEEP = 200
 """Checkpoints in memory come so many times what one takes apart: half a percent of a run."""
 FIRST_KEEP = 2e-3
 """Seconds before the first one, where a run can as well be begun anew."""
-PATIENCE = 0.5
+PATIENCE = 0.2
 """Seconds that preparing a run may take to be done once more when it is interrupted."""
 
 
@@ -508,6 +508,7 @@ class _Driver:
 
     def _repeated(self, whole: int, begin: _Beginning) -> _Driver:
         other = self._set_back(begin())
+        other.stepper.x.adopt(self.stepper.x)
         while other.run.t < whole:
             other._iterate(whole)
         other.rows, other.recorder, other.seconds = self.rows, self.recorder, self.seconds

@@ -186,7 +186,9 @@ def _free(job: _Job) -> Array:
         here = slice(number * BLOCK, (number + 1) * BLOCK)
         abundances[here] = job.pixels[here].astype(np.float64) @ inverse
 
-    for_each_block(-(-len(job.pixels) // BLOCK), lambda: block, thread_count(job.threads))
+    for_each_block(
+        -(-len(job.pixels) // BLOCK), lambda: block, thread_count(job.threads), brief=True
+    )
     return abundances
 
 
@@ -272,7 +274,7 @@ def _quality(
         here = slice(number * BLOCK, (number + 1) * BLOCK)
         found[:, here] = _compare(pixels[here], shares[here] @ spectra)
 
-    for_each_block(-(-len(pixels) // BLOCK), lambda: block, thread_count(threads))
+    for_each_block(-(-len(pixels) // BLOCK), lambda: block, thread_count(threads), brief=True)
     return found[0], found[1], found[2]
 
 
