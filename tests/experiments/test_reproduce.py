@@ -22,6 +22,8 @@ FILES = {
     "toy-unit-atoms.svg",
     "toy-raw-atoms.png",
     "toy-raw-atoms.svg",
+    "toy-short-atoms.png",
+    "toy-short-atoms.svg",
     "urban.png",
     "urban.svg",
 }
@@ -50,7 +52,7 @@ def test_all_writes_every_file_and_ends_by_saying_where_they_are(tmp_path, scene
     assert {path.name for path in out.iterdir()} == FILES
     assert "The claims of the paper's section 4" in result.output
     assert "does not hold" in result.output
-    assert len(json.loads((out / "curves.json").read_bytes())["panels"]) == 5
+    assert len(json.loads((out / "curves.json").read_bytes())["panels"]) == 7
     last = result.output.split("The numbers behind the verdicts, the curves and the figures:")[1]
     assert {line.split()[-1] for line in last.splitlines() if line.strip()} == {
         str(out / name) for name in FILES

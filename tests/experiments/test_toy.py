@@ -7,7 +7,7 @@ import pytest
 
 from pursuit import Dictionary, SquaredDistance, methods, solve
 from pursuit.experiments import toy
-from pursuit.experiments.curves import CONTESTANTS
+from pursuit.experiments.curves import CONTESTANTS, TRIED
 from pursuit.experiments.verdicts import divergence
 
 SEEDS = 3
@@ -48,19 +48,46 @@ def test_the_curve_of_mp_is_that_of_solve(panels):
         )
 
 
-def test_algorithm_4_with_the_printed_nu_diverges_and_with_the_safe_one_does_not(panels):
-    for panel in panels:
+def test_algorithm_4_with_the_printed_nu_diverges_on_unit_or_longer_atoms_and_not_safe(panels):
+    for panel, kind in zip(panels, toy.KINDS, strict=True):
         for losses in panel.curves["alg4-printed"].losses:
-            assert divergence(panel.grid, losses) is not None
+            assert (divergence(panel.grid, losses) is None) == (kind.length == "1/√dim")
         for key in ("mp", "rp", "alg3-exact", "alg4-safe"):
             for losses in panel.curves[key].losses:
                 assert (losses <= losses[0] * (1 + 1e-9)).all()
 
 
 def test_the_printed_nu_prime_is_the_dimension_and_the_exact_one_is_larger(panels):
-    for panel in panels:
+    for panel in panels[:4]:
         np.testing.assert_array_equal(panel.curves["alg3-printed"].nu, 20)
         assert (panel.curves["alg3-exact"].nu > 20).all()
+
+
+def test_on_atoms_of_norm_one_over_the_root_of_the_dimension_the_printed_constants_are_valid(
+    panels,
+):
+    """ν = 1 is then the safe value itself, and nothing diverges."""
+    for panel in panels[4:]:
+        assert panel.radius == pytest.approx(20**-0.5)
+        np.testing.assert_allclose(panel.curves["alg4-safe"].nu, 1)
+        assert (panel.curves["alg3-exact"].nu < 20).all()
+        for curve in panel.curves.values():
+            for losses in curve.losses:
+                assert divergence(panel.grid, losses) is None
+        np.testing.assert_allclose(
+            panel.curves["alg4-printed"].losses, panel.curves["alg4-safe"].losses, rtol=1e-6
+        )
+
+
+def test_the_nu_tuned_in_hindsight_ends_no_higher_than_the_safe_one_and_is_one_that_was_tried(
+    panels,
+):
+    for panel in panels:
+        tuned, safe = panel.curves["alg4-tuned"], panel.curves["alg4-safe"]
+        assert (tuned.losses[:, -1] <= safe.losses[:, -1]).all()
+        shares = tuned.nu / safe.nu
+        assert (np.abs(shares[:, None] - TRIED).min(axis=1) < 1e-9).all()
+        assert (shares < 1).any()
 
 
 def test_the_same_seed_gives_the_same_numbers_and_another_seed_others(panels):

@@ -48,7 +48,7 @@ def test_algorithm_4_with_the_printed_nu_falls_until_about_100_then_diverges_and
     assert 80 <= found.lowest_at <= 120
     assert found.lowest < 0.01 * loss(panel, "mp", 0)
     reports = [f for f in judge([panel]) if f.case == "Alg. 4, ν = 1"]
-    assert [report.verdict for report in reports] == ["does not hold: diverges"]
+    assert [report.verdict for report in reports] == ["does not hold: diverges on unit atoms"]
     assert f"at t = {found.lowest_at}, then rises" in reports[0].evidence
 
 

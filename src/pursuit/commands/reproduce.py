@@ -25,9 +25,11 @@ if TYPE_CHECKING:
 
 EXPERIMENTS = ("toy", "urban", "all")
 PAGE = "index.html"
+FIGURES = {"toy-unit-atoms": "unit", "toy-raw-atoms": "raw", "toy-short-atoms": "1/√dim"}
+"""The lengths of the atoms in each figure of the toy problems."""
 RESOLUTION = 150
 """Dots per inch of the PNG files."""
-PAGE_WIDTH = 132
+PAGE_WIDTH = 180
 """Columns of the table of verdicts where the output is not a terminal."""
 
 
@@ -95,15 +97,9 @@ def _figures(panels: dict[str, list[Panel]]) -> dict[str, Figure]:
     from pursuit.experiments import toy, urban
 
     figures = {}
-    if "toy" in panels:
-        unit = [kind.unit for kind in toy.KINDS]
-        for name, wanted in (("toy-unit-atoms", True), ("toy-raw-atoms", False)):
-            some = [
-                panel
-                for panel, is_unit in zip(panels["toy"], unit, strict=True)
-                if is_unit == wanted
-            ]
-            figures[name] = toy.draw(some)
+    for name, length in FIGURES.items() if "toy" in panels else ():
+        pairs = zip(toy.KINDS, panels["toy"], strict=True)
+        figures[name] = toy.draw([panel for kind, panel in pairs if kind.length == length])
     if "urban" in panels:
         figures["urban"] = urban.draw(panels["urban"][0])
     return figures

@@ -12,6 +12,7 @@ from pursuit.base.progress import Silent
 from pursuit.base.validation import Array
 from pursuit.encoding.accelerated import losses
 from pursuit.encoding.runs import BLOCK, Rules, rules_of, run_batch
+from pursuit.experiments.curves import RESOLUTION
 from pursuit.methods import Method, accelerated
 from pursuit.objectives import SquaredDistance
 from pursuit.objectives.problem import Problem
@@ -34,6 +35,12 @@ class Course:
     values: Array
     products: Array
     nu: float
+
+
+def _end(course: Course) -> tuple[float, int]:
+    """Where a run ended, rounding being equal, and for how many records it was above it."""
+    smallest = RESOLUTION * course.values[0]
+    return max(float(course.values[-1]), smallest), int(np.sum(course.values > smallest))
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,6 +77,14 @@ class Field:
         """Σ over signals of f*."""
         rest = self.signals - self.optimum @ self.atoms.matrix
         return 0.5 * float(np.vdot(rest, rest))
+
+    def best(
+        self, methods: list[Method], grid: Array, seed: int, bar: Silent | None = None
+    ) -> Course | None:
+        """The run that ends lowest, and of those that end in rounding the first one there."""
+        courses = [self.course(method, grid, seed, bar) for method in methods]
+        known = [course for course in courses if course is not None]
+        return min(known, key=_end, default=None)
 
     def course(
         self, method: Method, grid: Array, seed: int, bar: Silent | None = None

@@ -1,7 +1,8 @@
 """The toy experiment: a random signal in 100 dimensions and 200 random atoms.
 
 The paper does not say how the atoms are drawn or scaled: Gaussian atoms and atoms with entries
-uniform in [0, 1], each divided by their norms and as drawn.
+uniform in [0, 1], each divided by their norms, as drawn, and at norm 1/√dim, where the paper's
+ν = 1 is valid.
 """
 
 from __future__ import annotations
@@ -27,17 +28,22 @@ ITERATIONS = 5000
 class Kind(NamedTuple):
     """How atoms are drawn and scaled."""
 
-    name: str
-    uniform: bool
-    unit: bool
+    law: str
+    length: str
+
+    @property
+    def name(self) -> str:
+        return f"{self.law}, {self.length}"
 
 
-KINDS = (
-    Kind("Gaussian, unit", uniform=False, unit=True),
-    Kind("uniform, unit", uniform=True, unit=True),
-    Kind("Gaussian, raw", uniform=False, unit=False),
-    Kind("uniform, raw", uniform=True, unit=False),
-)
+UNIT, RAW, SHORT = "unit", "raw", "1/√dim"
+LENGTHS = {
+    UNIT: "divided by their norms",
+    RAW: "as drawn",
+    SHORT: "of norm 1/√dim",
+}
+"""What is done to the lengths of atoms, in words."""
+KINDS = tuple(Kind(law, length) for length in LENGTHS for law in ("Gaussian", "uniform"))
 
 
 def run(
@@ -65,13 +71,15 @@ def run(
     panels = []
     with single_threaded_blas:
         for k, kind in enumerate(KINDS):
-            rows = []
+            rows, radius = [], 0.0
             for number in range(seeds):
                 problem = np.random.SeedSequence((count("seed", seed), number))
-                rows.append(_courses(_field(kind, problem, atoms, dimension), grid, problem))
+                field = _field(kind, problem, atoms, dimension)
+                radius = max(radius, field.atoms.radius)
+                rows.append(_courses(field, grid, problem))
                 if bar is not None:
                     bar.update(k * seeds + number + 1, kind.name)
-            panels.append(_panel(kind, grid, min(atoms, dimension), rows))
+            panels.append(_panel(kind, grid, (radius, min(atoms, dimension)), rows))
     return panels
 
 
@@ -86,23 +94,26 @@ def draw(panels: list[Panel]) -> Figure:
 def _field(kind: Kind, problem: np.random.SeedSequence, n: int, d: int) -> Field:
     rng = np.random.default_rng(problem)
     signal = rng.standard_normal((1, d))
-    rows = rng.random((n, d)) if kind.uniform else rng.standard_normal((n, d))
-    atoms = Dictionary(rows)
-    if kind.unit:
-        atoms = Dictionary(rows / atoms.norms[:, None])
-    return Field(atoms, signal)
+    rows = rng.random((n, d)) if kind.law == "uniform" else rng.standard_normal((n, d))
+    if kind.length != RAW:
+        rows /= Dictionary(rows).norms[:, None]
+    if kind.length == SHORT:
+        rows /= np.sqrt(min(n, d))
+    return Field(Dictionary(rows), signal)
 
 
 def _courses(field: Field, grid: Array, problem: np.random.SeedSequence) -> dict[str, Course]:
     seed = int(problem.generate_state(1)[0])
     courses = {
-        key: field.course(contestant.make(field.atoms.rank), grid, seed)
+        key: field.best(contestant.make(field.atoms), grid, seed)
         for key, contestant in CONTESTANTS.items()
     }
     return {key: course for key, course in courses.items() if course is not None}
 
 
-def _panel(kind: Kind, grid: Array, dimension: int, rows: list[dict[str, Course]]) -> Panel:
+def _panel(
+    kind: Kind, grid: Array, size: tuple[float, int], rows: list[dict[str, Course]]
+) -> Panel:
     curves = {
         key: Curve(
             np.array([row[key].values for row in rows]),
@@ -111,13 +122,12 @@ def _panel(kind: Kind, grid: Array, dimension: int, rows: list[dict[str, Course]
         )
         for key in rows[0]
     }
-    scale = "divided by their norms" if kind.unit else "as drawn"
-    law = "Uniform" if kind.uniform else "Gaussian"
     return Panel(
         name=f"toy: {kind.name}",
-        title=f"{law} atoms, {scale}",
+        title=f"{kind.law.capitalize()} atoms, {LENGTHS[kind.length]}",
         loss="½‖x − b‖²",
-        dimension=dimension,
+        dimension=size[1],
+        radius=size[0],
         grid=grid,
         curves=curves,
         facts={"loss at zero": float(np.median(curves["mp"].losses[:, 0]))},

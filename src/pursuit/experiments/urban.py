@@ -54,7 +54,7 @@ def run(
         curves = {}
         for number, (key, contestant) in enumerate(CONTESTANTS.items()):
             share = _Share(bar, number, len(scene.signals), contestant.label)
-            course = field.course(contestant.make(atoms.rank), grid, seed, share)
+            course = field.best(contestant.make(atoms), grid, seed, share)
             if course is not None:
                 # f is half the square, and summed: the paper's loss is the mean of the squares.
                 losses = course.values * 2 / len(scene.signals)
@@ -64,6 +64,7 @@ def run(
         title=_title(scene),
         loss="mean ‖x − b‖² above its floor",
         dimension=atoms.rank,
+        radius=atoms.radius,
         grid=grid,
         curves=curves,
         facts=_facts(field),

@@ -1,8 +1,9 @@
 """What becomes of each claim of the paper's section 4, read off the curves.
 
 Losses are compared at every recorded iteration, medians over the runs. A method is *faster from
-t on* when its loss is the smaller one at t and at every later record. A run *diverges* when its
-loss rises above its first value by more than it ever fell; it is then faster than nothing.
+t on* when its loss is the smaller one at t and at every later record, up to the horizon that a
+verdict names: the last iteration. A run *diverges* when its loss rises above its first value by
+more than it ever fell; it is then faster than nothing.
 """
 
 from __future__ import annotations
@@ -14,14 +15,14 @@ from itertools import pairwise
 import numpy as np
 
 from pursuit.base.validation import Array
-from pursuit.experiments.curves import CONTESTANTS, Curve, Panel
+from pursuit.experiments.curves import CONTESTANTS, RESOLUTION, Curve, Panel
 from pursuit.plots import HUGE
 
 HOLDS, FAILS = "holds", "does not hold"
-RESOLUTION = 1e-12
-"""Losses below this share of the first one are rounding, and equal."""
 TIE = 1e-9
 """Relative differences up to this are rounding as well."""
+COUNTABLE = 10
+"""Iterations that an accuracy must have taken for a ratio of them to mean something."""
 LEVELS = 10.0 ** -np.arange(1, 10)
 """Accuracies, relative to the first loss, at which iterations are counted."""
 
@@ -101,6 +102,7 @@ LEAD = "steepest's lead larger in high dimension"
 RACES = (
     (ACCELERATED, "Alg. 4 and MP, ν = 1 as printed", "alg4-printed", "mp"),
     (ACCELERATED, "Alg. 4 and MP, safe ν", "alg4-safe", "mp"),
+    (ACCELERATED, "Alg. 4 and MP, ν tuned in hindsight", "alg4-tuned", "mp"),
     (ACCELERATED, "Alg. 3 and random pursuit, ν′ = dim as printed", "alg3-printed", "rp"),
     (ACCELERATED, "Alg. 3 and random pursuit, exact ν′", "alg3-exact", "rp"),
     (ACCELERATED, "parameter-free and MP", "parameter-free", "mp"),
@@ -138,13 +140,16 @@ def _race(panel: Panel, fast: str, slow: str) -> Judgement:
     evidence = _ends(panel, fast, slow)
     runaway = divergence(panel.grid, quick)
     if runaway is not None:
-        return f"{FAILS}: diverges", f"{_describe(panel, fast, runaway)}; {evidence}"
-    stretch = ahead(panel.grid, quick, panel.curves[slow].median)
+        return f"{FAILS}: {_diverges(panel)}", f"{_describe(panel, fast, runaway)}; {evidence}"
+    stretch, last = ahead(panel.grid, quick, panel.curves[slow].median), panel.grid[-1]
     if stretch is None:
-        return FAILS, evidence
+        return f"{FAILS} up to t = {last}", evidence
     if not stretch.to_the_end:
-        return f"{FAILS}: ahead only for t = {stretch.begin} … {stretch.end}", evidence
-    return HOLDS if stretch.begin == 1 else f"holds from t = {stretch.begin} on", evidence
+        only = f"ahead only for t = {stretch.begin} … {stretch.end} of {last}"
+        return f"{FAILS}: {only}", evidence
+    if stretch.begin == 1:
+        return f"{HOLDS} up to t = {last}", evidence
+    return f"{HOLDS} from t = {stretch.begin} to {last}", evidence
 
 
 def _by_products(panel: Panel, fast: str, slow: str) -> Judgement:
@@ -160,13 +165,13 @@ def _by_products(panel: Panel, fast: str, slow: str) -> Judgement:
 
 def _kick(panel: Panel, fast: str, slow: str) -> Judgement:
     stretch = ahead(panel.grid, panel.curves[fast].median, panel.curves[slow].median)
-    evidence = _ends(panel, fast, slow)
+    evidence, last = _ends(panel, fast, slow), panel.grid[-1]
     if stretch is None:
-        return f"{FAILS}: never ahead", evidence
+        return f"{FAILS}: never ahead up to t = {last}", evidence
     if stretch.begin == 1:
         return f"{FAILS}: ahead at once", evidence
-    until = "" if stretch.to_the_end else f", until t = {stretch.end}"
-    return f"{HOLDS}: at t = {stretch.begin}{until}", evidence
+    until = f"up to t = {last}" if stretch.to_the_end else f"until t = {stretch.end}"
+    return f"{HOLDS}: at t = {stretch.begin}, {until}", evidence
 
 
 def _usable(panel: Panel, printed: str, valid: str, name: str) -> Judgement:
@@ -174,21 +179,30 @@ def _usable(panel: Panel, printed: str, valid: str, name: str) -> Judgement:
     theory = f"{name} is {interval(panel.curves[valid].nu)}, printed {interval(curve.nu)}"
     runaway = divergence(panel.grid, curve.median)
     if runaway is not None:
-        return f"{FAILS}: diverges", f"{_describe(panel, printed, runaway)}; {theory}"
-    fallen = f"falls from {curve.median[0]:.4g} to {curve.median[-1]:.3g}"
+        return f"{FAILS}: {_diverges(panel)}", f"{_describe(panel, printed, runaway)}; {theory}"
+    fallen = f"falls from {curve.median[0]:.4g} to {_loss(curve, -1)}"
     short = (curve.nu < panel.curves[valid].nu * (1 - TIE)).any()
     covered = "the theorem does not cover the printed value" if short else "the theorem covers it"
-    return HOLDS, f"{fallen}; {theory}: {covered}"
+    held = f"{HOLDS} up to t = {panel.grid[-1]}" if short else f"{HOLDS}: by the theorem"
+    return held, f"{fallen}; {theory}: {covered}"
 
 
 def _ends(panel: Panel, fast: str, slow: str) -> str:
-    """Both losses half way (in orders of magnitude) and at the end."""
+    """Both losses half way (in orders of magnitude) and at the end, and who is ahead there."""
     middle = int(np.searchsorted(panel.grid, np.sqrt(panel.grid[-1])))
-    return "; ".join(
+    text = "; ".join(
         f"t = {panel.grid[k]}: {_loss(panel.curves[fast], k)} against "
         f"{_loss(panel.curves[slow], k)}"
         for k in (middle, len(panel.grid) - 1)
     )
+    if panel.runs == 1:
+        return text
+    ends = (
+        np.maximum(panel.curves[key].losses[:, -1], RESOLUTION * panel.curves[key].losses[:, 0])
+        for key in (fast, slow)
+    )
+    won = np.count_nonzero(next(ends) < next(ends) * (1 - TIE))
+    return f"{text}, ahead there in {won} of {panel.runs} problems"
 
 
 def _describe(panel: Panel, key: str, runaway: Divergence) -> str:
@@ -229,7 +243,8 @@ def _lead(high: Panel, low: Panel, steepest: str, drawn: str) -> Judgement:
     leads, others = lead(high, steepest, drawn), lead(low, steepest, drawn)
     both = [level for level in leads if level in others]
     if not both:
-        return "not judged", "no accuracy was reached by all four runs"
+        slow = f"no accuracy that takes the steepest at least {COUNTABLE} iterations"
+        return "not judged", f"{slow} was reached by all four runs"
     text = ", ".join(f"{leads[k]:.3g} against {others[k]:.3g} at {k:g}" for k in both)
     evidence = (
         f"iterations of random over steepest in {high.dimension} and in {low.dimension} "
@@ -239,9 +254,14 @@ def _lead(high: Panel, low: Panel, steepest: str, drawn: str) -> Judgement:
 
 
 def lead(panel: Panel, steepest: str, drawn: str) -> dict[float, float]:
-    """How many times the iterations of `steepest` does `drawn` need, for each accuracy."""
+    """How many times the iterations of `steepest` does `drawn` need, for each accuracy.
+
+    Accuracies that take a handful of iterations are left out: a ratio to one of them says how
+    good the first atom is, and nothing about a speed.
+    """
     fast, slow = (_reached(panel.grid, panel.curves[key]) for key in (steepest, drawn))
-    return {level: slow[level] / fast[level] for level in fast if level in slow}
+    told = [level for level in fast if level in slow and fast[level] >= COUNTABLE]
+    return {level: slow[level] / fast[level] for level in told}
 
 
 def _reached(clock: Array, curve: Curve) -> dict[float, float]:
@@ -256,15 +276,24 @@ def _reached(clock: Array, curve: Curve) -> dict[float, float]:
 
 def _from_accuracy(better: list[bool], levels: list[float]) -> str:
     """The verdict on something that is true or not at each of the finer and finer accuracies."""
+    several = len(levels) > 1
+    span = f"accuracies {levels[0]:g} to {levels[-1]:g}" if several else f"accuracy {levels[0]:g}"
     if all(better):
-        return HOLDS
+        return f"{HOLDS} at {span}"
     if not better[-1]:
-        return FAILS
+        return f"{FAILS} at {span}"
     since = len(better) - better[::-1].index(False)
-    return f"holds from accuracy {levels[since]:g} on"
+    return f"{HOLDS} from accuracy {levels[since]:g} to {levels[-1]:g}"
 
 
 # Words -----------------------------------------------------------------------------------
+
+
+def _diverges(panel: Panel) -> str:
+    """What is said of a curve that runs away: it depends on the length of the atoms."""
+    if abs(panel.radius - 1) < TIE:
+        return "diverges on unit atoms"
+    return f"diverges on atoms of norm up to {panel.radius:.3g}"
 
 
 def _label(key: str) -> str:
