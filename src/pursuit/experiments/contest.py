@@ -12,6 +12,7 @@ from pursuit.base.progress import Silent
 from pursuit.base.validation import Array
 from pursuit.encoding.accelerated import losses
 from pursuit.encoding.runs import BLOCK, Rules, rules_of, run_batch
+from pursuit.experiments.curves import RESOLUTION
 from pursuit.methods import Method, accelerated
 from pursuit.objectives import SquaredDistance
 from pursuit.objectives.problem import Problem

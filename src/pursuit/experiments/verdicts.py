@@ -15,12 +15,10 @@ from itertools import pairwise
 import numpy as np
 
 from pursuit.base.validation import Array
-from pursuit.experiments.curves import CONTESTANTS, Curve, Panel
+from pursuit.experiments.curves import CONTESTANTS, RESOLUTION, Curve, Panel
 from pursuit.plots import HUGE
 
 HOLDS, FAILS = "holds", "does not hold"
-RESOLUTION = 1e-12
-"""Losses below this share of the first one are rounding, and equal."""
 TIE = 1e-9
 """Relative differences up to this are rounding as well."""
 COUNTABLE = 10
