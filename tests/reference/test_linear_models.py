@@ -6,7 +6,7 @@ import scipy.optimize
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.sparse import csc_array, csr_array, random_array
-from scipy.sparse.linalg import eigsh
+from scipy.sparse.linalg import aslinearoperator, eigsh
 from sklearn.linear_model import HuberRegressor, LogisticRegression
 
 from pursuit import (
@@ -260,3 +260,12 @@ def test_inputs_are_left_as_they_are():
 def test_a_wrong_input_is_named(build, complaint):
     with pytest.raises(InputError, match=complaint):
         build()
+
+
+@pytest.mark.parametrize("shape", [(5, 1), (1, 5), (4, 3)])
+def test_the_smoothness_of_a_model_through_an_operator_is_that_of_its_matrix(shape):
+    X, y = np.random.default_rng(0).standard_normal(shape), np.arange(shape[0]) % 2
+    weights = 1.0 + np.arange(shape[0])
+    f = Logistic(aslinearoperator(X), y, l2=1.0, weights=weights)
+    assert pytest.approx(Logistic(X, y, l2=1.0, weights=weights).L) == f.L
+    assert solve(f, Coordinates(shape[1])).success

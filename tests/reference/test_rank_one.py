@@ -253,6 +253,46 @@ def test_a_matrix_of_two_rows_has_a_pair_though_arpack_finds_none():
     assert solve(MatrixEntries(known), RankOne(2, 2), max_iter=50).value < 1e-9
 
 
+class Rounded:
+    """A matrix whose products carry the rounding of much larger ones, as those of residuals do."""
+
+    def __init__(self, A):
+        self.A, self.shape = A, A.shape
+
+    @property
+    def T(self):
+        return Rounded(self.A.T)
+
+    def __matmul__(self, other):
+        large = 1e10 * (np.ones(self.shape) @ other)
+        return (large + self.A @ other) - large
+
+
+@pytest.mark.parametrize("shape", [(3, 5), (5, 3), (1, 4), (4, 1), (230, 240), (240, 230)])
+def test_a_pair_is_found_up_to_the_rounding_of_products(shape):
+    """No residual falls to a share of σ₁ then, neither by Lanczos nor by ARPACK."""
+    A = np.random.default_rng(3).standard_normal(shape)
+    sigma = np.linalg.norm(A, 2)
+    pair = leading_pair(Rounded(A))
+    assert pair.sigma == pytest.approx(sigma, rel=1e-2)
+    assert abs(pair.u @ A @ pair.v) == pytest.approx(sigma, rel=1e-2)
+
+
+@pytest.mark.parametrize("scale", [1e200, 1e-200])
+def test_the_pair_of_a_matrix_of_any_scale(scale):
+    A = np.random.default_rng(4).standard_normal((70, 80))
+    pair = leading_pair(Operator(scale * A))
+    assert pair.sigma / scale == pytest.approx(np.linalg.norm(A, 2))
+
+
+@pytest.mark.parametrize("shape", [(6, 3), (3, 6), (2, 2)])
+@pytest.mark.parametrize("method", ["matching-pursuit", "orthogonal"])
+def test_small_sparse_matrices_are_found_to_the_last_digit(shape, method):
+    B = np.random.default_rng(5).standard_normal(shape)
+    result = solve(MatrixDistance(csr_array(B)), RankOne(*shape), method, max_iter=30, tol=1e-14)
+    assert np.abs(result.x.toarray() - B).max() < 1e-13
+
+
 def test_a_zero_matrix_has_a_pair_too():
     pair = leading_pair(Operator(np.zeros((80, 90))))
     assert pair.sigma == 0

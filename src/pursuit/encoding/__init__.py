@@ -111,7 +111,7 @@ def encode(
     >>> codes.status(0).name
     'CONVERGED'
     """
-    if method not in METHODS:
+    if not isinstance(method, str) or method not in METHODS:
         from pursuit.methods import full_name
 
         method = one_of("method", full_name(method), METHODS)
