@@ -9,8 +9,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from pursuit.base.errors import InputError
+from pursuit.base.precision import transposed_times
 from pursuit.base.validation import Array
 
+GATHERED = 1024
+"""Atoms that are gathered from a set at a time."""
 Atom = Any
 """An atom is an opaque handle: a row number, an array, a pair (u, v)."""
 
@@ -33,6 +36,8 @@ class AtomSet(ABC):
 
     shape: tuple[int, ...]
     dtype: np.dtype[Any] = np.dtype(np.float64)
+    one_sided: bool = False
+    """Whether f is minimised over non-negative combinations of the atoms alone."""
 
     @abstractmethod
     def lmo(self, d: Array) -> Atom:
@@ -136,6 +141,14 @@ class FiniteAtoms(AtomSet):
         """⟨z_j, d⟩ for the atoms at some places."""
         c: Array = self.matrix[places] @ d.reshape(-1)
         return c
+
+    def combine_some(self, weights: Array, places: Array) -> Array:
+        """Σ weights_k z_k over the atoms at some places."""
+        combined = np.zeros(int(np.prod(self.shape)), weights.dtype)
+        for begin in range(0, len(places), GATHERED):
+            some = slice(begin, begin + GATHERED)
+            combined += transposed_times(self.matrix[places[some]], weights[some])
+        return combined.reshape(self.shape)
 
     def admissible(self, c: Array, coef: Array) -> Array:
         """The slopes c along which x = Σ coef_j z_j may move, zero for the others.

@@ -40,6 +40,8 @@ class Cone(FiniteAtoms):
     [2.0, 0.0]
     """
 
+    one_sided = True
+
     def __init__(self, atoms: object) -> None:
         if isinstance(atoms, Cone):
             raise InputError("atoms: expected a set or an array of atoms, got a Cone already")
@@ -117,3 +119,6 @@ class Cone(FiniteAtoms):
 
     def combine(self, weights: Array) -> Array:
         return self.atoms.combine(weights)
+
+    def combine_some(self, weights: Array, places: Array) -> Array:
+        return self.atoms.combine_some(weights, places)

@@ -9,6 +9,7 @@ import numpy as np
 
 from pursuit.atoms.base import Atom, AtomSet, FiniteAtoms, Unit
 from pursuit.base.errors import InputError
+from pursuit.base.precision import norm, times
 from pursuit.base.validation import Array, real_array
 
 _COMFORT = (1e-250, 1e250)
@@ -68,8 +69,7 @@ class Dictionary(FiniteAtoms):
         return float(self._matrix[z] @ d.reshape(-1))
 
     def correlate(self, d: Array) -> Array:
-        c: Array = self._matrix @ d.reshape(-1)
-        return c
+        return times(self._matrix, d.reshape(-1))
 
     def combine(self, weights: Array) -> Array:
         combined: Array = (weights @ self._matrix).reshape(self.shape)
@@ -98,7 +98,7 @@ class Dictionary(FiniteAtoms):
     def spans(self, x: Array) -> bool:
         flat = x.reshape(-1)
         rest = flat - (self.basis @ flat) @ self.basis
-        return bool(np.linalg.norm(rest) <= 1e-6 * np.linalg.norm(flat))
+        return norm(rest) <= 1e-6 * norm(flat)
 
     def unit(self) -> Unit:
         if np.abs(self._norms - 1).max() <= 4 * np.finfo(self.dtype).eps:

@@ -10,9 +10,10 @@ import numpy as np
 
 from pursuit.atoms.base import Atom, AtomSet
 from pursuit.base.errors import InputError
-from pursuit.base.validation import Array, non_negative, positive, shaped_array
+from pursuit.base.precision import times, transposed_times
+from pursuit.base.validation import Array, non_negative, of_type, positive, shaped_array
 from pursuit.objectives.base import ThroughImage
-from pursuit.objectives.quadratic import DENSE_LIMIT, linear_map
+from pursuit.objectives.quadratic import DENSE_LIMIT, doubled, linear_map
 
 if TYPE_CHECKING:
     from pursuit.points.base import Point
@@ -41,6 +42,7 @@ class LinearModel(ThroughImage):
     """
 
     bend: float = 1.0
+    lowest = 0.0
 
     def __init__(self, X: Any, l2: float = 0.0, weights: object | None = None) -> None:
         matrix = linear_map("X", X)
@@ -48,7 +50,7 @@ class LinearModel(ThroughImage):
         self.shape = (int(self.X.shape[1]),)
         self.dtype = np.dtype(self.X.dtype)
         self.l2 = self.mu = non_negative("l2", l2)
-        self.weights = _weights(weights, int(self.X.shape[0])).astype(self.dtype, copy=False)
+        self.weights = of_type("weights", _weights(weights, int(self.X.shape[0])), self.dtype)
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}(X of shape {tuple(self.X.shape)}, l2={self.l2:g})"
@@ -70,15 +72,14 @@ class LinearModel(ThroughImage):
     # What an objective is ---------------------------------------------------------------
 
     def image(self, x: Array) -> Array:
-        image: Array = self.X @ x
-        return image
+        return times(self.X, x)
 
     def value_at(self, x: Array, image: Array) -> float:
         value = float(self.losses(image).sum(dtype=np.float64))
         return value + 0.5 * self.l2 * _dot(x, x) if self.l2 else value
 
     def gradient_at(self, x: Array, image: Array) -> Array:
-        gradient: Array = self.X.T @ self.slopes(image)
+        gradient = transposed_times(self.X, self.slopes(image))
         return gradient + self.l2 * x if self.l2 else gradient
 
     def curvature(self, z: Array, image: Array) -> float:
@@ -135,6 +136,9 @@ class Logistic(LinearModel):
         super().__init__(X, l2, weights)
         self.y = _labels(y, int(self.X.shape[0])).astype(self.dtype, copy=False)
 
+    def double(self) -> Logistic:
+        return Logistic(doubled(self.X), self.y, self.l2, self.weights)
+
     def losses(self, u: Array, rows: Rows = EVERY) -> Array:
         losses: Array = self.weights[rows] * np.logaddexp(0, np.negative(self.y[rows]) * u)
         return losses
@@ -178,8 +182,11 @@ class Huber(LinearModel):
         weights: object | None = None,
     ) -> None:
         super().__init__(X, l2, weights)
-        self.y = shaped_array("y", y, (int(self.X.shape[0]),)).astype(self.dtype, copy=False)
+        self.y = of_type("y", shaped_array("y", y, (int(self.X.shape[0]),)), self.dtype)
         self.delta = positive("delta", delta)
+
+    def double(self) -> Huber:
+        return Huber(doubled(self.X), self.y, self.delta, self.l2, self.weights)
 
     def losses(self, u: Array, rows: Rows = EVERY) -> Array:
         r = np.abs(u - self.y[rows])

@@ -9,6 +9,7 @@ import numpy as np
 
 from pursuit.atoms.base import Atom, AtomSet
 from pursuit.base.errors import InputError
+from pursuit.base.precision import norm, times, transposed_times
 from pursuit.base.validation import Array, real_array, shaped_array
 from pursuit.objectives.base import QuadraticObjective, ThroughImage
 
@@ -21,6 +22,7 @@ class SquaredDistance(QuadraticObjective):
 
     L = 1.0
     mu = 1.0
+    lowest = 0.0
     isometric = True
 
     def __init__(self, b: object) -> None:
@@ -34,7 +36,10 @@ class SquaredDistance(QuadraticObjective):
     @cached_property
     def signal_norm(self) -> float:
         """‖b‖, what `rtol` is relative to."""
-        return float(np.linalg.norm(self.b))
+        return norm(self.b)
+
+    def double(self) -> SquaredDistance:
+        return SquaredDistance(self.b.astype(np.float64))
 
     def value(self, x: Array) -> float:
         return half_square(x - self.b)
@@ -58,6 +63,7 @@ class LeastSquares(ThroughImage, QuadraticObjective):
         The m measurements.
     """
 
+    lowest = 0.0
     isometric = True
 
     def __init__(self, A: Any, b: object) -> None:
@@ -77,25 +83,25 @@ class LeastSquares(ThroughImage, QuadraticObjective):
     @cached_property
     def signal_norm(self) -> float:
         """‖b‖, what `rtol` is relative to."""
-        return float(np.linalg.norm(self.b))
+        return norm(self.b)
+
+    def double(self) -> LeastSquares:
+        return LeastSquares(doubled(self.A), self.b.astype(np.float64))
 
     def image(self, x: Array) -> Array:
-        image: Array = self.A @ x
-        return image
+        return times(self.A, x)
 
     def value_at(self, x: Array, image: Array) -> float:
         return half_square(image - self.b)
 
     def gradient_at(self, x: Array, image: Array) -> Array:
-        gradient: Array = self.A.T @ (image - self.b)
-        return gradient
+        return transposed_times(self.A, image - self.b)
 
     def curvature(self, z: Array, image: Array) -> float:
         return float(np.vdot(image, image))
 
     def pull(self, image: Array) -> Array:
-        hd: Array = self.A.T @ image
-        return hd
+        return transposed_times(self.A, image)
 
     def atom_image(self, atoms: AtomSet, z: Atom) -> Array:
         return atoms.image(self.A, z)
@@ -128,8 +134,17 @@ class Quadratic(ThroughImage, QuadraticObjective):
         return f"Quadratic(H of shape {self.H.shape})"
 
     def image(self, x: Array) -> Array:
-        image: Array = self.H @ x
-        return image
+        return times(self.H, x)
+
+    def double(self) -> Quadratic:
+        return Quadratic(self.H.astype(np.float64), self.b.astype(np.float64))
+
+    def unbounded(self, atoms: AtomSet, x: Array) -> str:
+        if self.mu > len(self.H) * float(np.finfo(self.H.dtype).eps) * self.L:
+            return ""
+        from pursuit.objectives.recession import falling
+
+        return falling(self.H, self.gradient(x.astype(np.float64)), atoms)
 
     def value_at(self, x: Array, image: Array) -> float:
         return 0.5 * float(np.vdot(x, image)) - float(np.vdot(self.b, x))
@@ -165,6 +180,11 @@ def linear_map(name: str, value: Any) -> Any:
         data = real_array(name, value.data) if value.nnz else value.data.astype(np.float64)
         return value.tocsr().astype(data.dtype, copy=False)
     return real_array(name, value, ndim=2)
+
+
+def doubled(A: Any) -> Any:
+    """A linear map in float64; an operator is left as it is."""
+    return A.astype(np.float64) if hasattr(A, "astype") else A
 
 
 def largest_singular_value(A: Any) -> float:

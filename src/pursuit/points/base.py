@@ -124,11 +124,26 @@ class Point(ABC):
     def largest_slope(self) -> float:
         """max \\|⟨∇f(x), z⟩\\| over the atoms that x may follow; not counted as work."""
 
-    def gradient_scale(self) -> float:
-        """The length of the terms whose difference is ∇f(x): their rounding hides small slopes."""
-        x = self.vector
-        here, origin = self.f.gradient(x), self.f.gradient(np.zeros_like(x))
-        return float(max(np.linalg.norm(here), np.linalg.norm(origin)))
+    # What f says at its coefficients ----------------------------------------------------
+
+    def assembled(self, atoms: AtomSet, origin: Array, coef: Array) -> Array:
+        """origin + Σ coef_j z_j over atoms with the handles of this run, rounded once."""
+        x, places = origin.astype(np.float64), np.flatnonzero(coef)
+        weights = coef[places].astype(np.float64)
+        if isinstance(atoms, FiniteAtoms):
+            x += atoms.combine_some(weights, places)
+        else:
+            for weight, place in zip(weights.tolist(), places.tolist(), strict=True):
+                atoms.shift(x, -weight, self.ledger.atom(place))
+        return x.astype(self.coef.dtype)
+
+    def slope_at(self, x: Array) -> float:
+        """`largest_slope` at an x in float64 that has the signs of these coefficients."""
+        gradient = self.f.gradient(x)
+        if not isinstance(self.atoms, FiniteAtoms):
+            return self.atoms.dual_norm(gradient)
+        slopes = self.atoms.admissible(self.atoms.correlate(gradient), self.coef)
+        return float(np.abs(slopes).max())
 
     # Changing it ------------------------------------------------------------------------
 
@@ -375,9 +390,9 @@ class AmbientPoint(Point):
 
     def refresh(self) -> None:
         if isinstance(self.atoms, FiniteAtoms):
-            self.x[...] = self.x0 + self.atoms.combine(self.coef)
+            self.x[...] = self.assembled(self.atoms, self.x0, self.coef)
         if self.image is not self.x:
-            self.image[...] = self.f.image(self.x)
+            self.image[...] = self.f.image(self.x.astype(np.float64, copy=False))
         self._changed()
 
     def _atom_image(self, z: Atom) -> Array:
@@ -525,8 +540,14 @@ class GramPoint(Point):
         return {"coef": weights, "s": self.gram.apply(weights)}
 
     def refresh(self) -> None:
-        self.s[...] = self.gram.correlations + self.gram.apply(self.coef)
+        # Not from the Gram matrix: s is a small difference of what its rows sum up to.
+        x = self.gram.x0.astype(np.float64) + self._combined()
+        self.s[...] = self.atoms.correlate(self.f.gradient(x))
         self._changed()
+
+    def _combined(self) -> Array:
+        places = np.flatnonzero(self.coef)
+        return self.atoms.combine_some(self.coef[places].astype(np.float64), places)
 
 
 def mix(*terms: tuple[float, Shift]) -> Shift:

@@ -58,3 +58,6 @@ class BlindPoint(AmbientPoint):
 
     def largest_slope(self) -> float:
         return nan
+
+    def slope_at(self, x: Array) -> float:
+        return nan

@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from math import isfinite, isnan, nan
+from math import inf, isfinite, isnan, nan
 from pathlib import Path
 
 import numpy as np
@@ -22,13 +22,15 @@ from pursuit.methods import Method, as_method
 from pursuit.objectives.base import Objective
 from pursuit.objectives.problem import Problem
 from pursuit.rules.momentum import Stepper
-from pursuit.rules.run import Progress, Run
+from pursuit.rules.run import Progress, Run, Unbounded
 from pursuit.solving.compiled import Stretch
 from pursuit.solving.cone_start import begin, check_cone, check_weights
 from pursuit.solving.path import Recorder, SupportPath
 from pursuit.solving.results import Origin, Result, Status, Trace
+from pursuit.solving.scale import in_range
 from pursuit.solving.state import Fingerprint, State
 from pursuit.solving.stopping import Stopping
+from pursuit.solving.verification import Verification, Verified
 
 REFRESH = 1000
 """Iterations between two recomputations of what steps keep up to date."""
@@ -150,6 +152,10 @@ def solve(
     start, weights0 = _start(given, x0, coef0)
     check_weights(atoms, weights0)
     unit, scale = atoms.unit() if unit_atoms else (_as_given(atoms), None)
+    gradient = nan
+    if not rules.gradient_free:
+        f, gradient = in_range(given, start, unit_atoms)
+        given = Problem(f, atoms)
     problem = Problem(f, unit)
     run = Run(problem, count("seed", seed))
     x = rules.advance.point(problem, start)
@@ -159,7 +165,10 @@ def solve(
     mark = Fingerprint(f, atoms, rules.advance, rules.momentum, *place)
     if every is None:
         every = max(1, stop.max_iter // 1000)
+    origin = start if coef0 is None else f.origin(atoms)
+    verify = Verification(given, scale, origin)
     driver = _Driver(run, stepper, stop, count("every", every, minimum=1), callback, mark)
+    driver.verify, driver.gradient = verify, gradient
     if getattr(rules.advance, "keeps_path", False):
         driver.recorder = Recorder()
     if offset is None and Stretch.suits(rules, stepper):
@@ -168,7 +177,7 @@ def solve(
     if resume is not None:
         driver.restore(resume)
     driver.checkpoint = checkpoint
-    finish = _Finish(given, scale, Origin(problem, start, rules))
+    finish = _Finish(scale, Origin(problem, start, rules))
     with bar(rules.name, stop.max_iter, progress) as driver.bar:
         try:
             status, message = driver.drive()
@@ -236,6 +245,10 @@ class _Driver:
     last = Progress(None, nan, nan, nan, nan)
     in_step = False
     off_beat = False
+    verify: Verification
+    gradient: float
+    """The size of the terms whose difference a gradient is: their rounding hides small slopes."""
+    _verified: Verified | None = None
 
     def __init__(
         self,
@@ -254,13 +267,17 @@ class _Driver:
         if not isfinite(value):
             raise InputError(f"f: the value at the start is {value}; expected a finite number")
         run.memory.update(first_value=value, best=value, strikes=0.0, first_slope=slope)
+        run.memory["unproved"] = inf
 
     # The loop ---------------------------------------------------------------------------
 
     def drive(self) -> tuple[Status, str]:
         self._record()
         with np.errstate(over="ignore", invalid="ignore"):
-            ended = self._ended_before() or self._loop()
+            try:
+                ended = self._ended_before() or self._loop()
+            except Unbounded as endless:  # a search along a line has moved nothing yet
+                ended, self.in_step = self._endless(str(endless)), False
             if not self.rows or self.rows[-1][0] != self.run.t:
                 self._observe()
                 self.off_beat = True
@@ -298,7 +315,7 @@ class _Driver:
 
     def _advance(self) -> None:
         """One iteration, or as many as nobody wants to look between."""
-        t = self.run.t
+        t, self._verified = self.run.t, None
         if self.stretch is not None and self.every >= WATCH and self.stretch.worth_it(self.seconds):
             looks = (REFRESH - t % REFRESH, self.every - t % self.every, self.stop.max_iter - t)
             progress = self.stretch(min(looks))
@@ -314,11 +331,18 @@ class _Driver:
         """Whether there is nothing to do: a start that is optimal, a resumed run that had ended."""
         if self.run.t > 0:
             return self._reached() or self._slope_observed() or self._struck()
-        slope, radius = self.run.memory["first_slope"], self.run.problem.atoms.radius
-        if not isnan(slope) and slope <= 8 * self.eps * radius * self.stepper.x.gradient_scale():
+        if self.run.memory["first_slope"] <= self._rounding:
             hull = "cone" if isinstance(self.run.problem.atoms, Cone) else "span"
             return Status.CONVERGED, f"the start is optimal over the {hull} of the atoms"
+        f, atoms = self.run.problem.f, self.run.problem.atoms
+        if f.lowest == -inf and (endless := f.unbounded(atoms, self.stepper.x.vector)):
+            return self._endless(endless)
         return self._value_reached()
+
+    def _endless(self, why: str) -> tuple[Status, str]:
+        """A rule has found no end to the fall of f: where f has a floor, by rounding."""
+        bounded = self.run.problem.f.lowest > -inf
+        return _ended(Status.STALLED) if bounded else (Status.UNBOUNDED, why)
 
     def _reached(self) -> tuple[Status, str] | None:
         """Whether the last iteration met a test; none here depends on what is observed."""
@@ -334,27 +358,57 @@ class _Driver:
         value = x.value()
         # A point keeps its value up to rounding: a close call is settled by computing it anew.
         close = 64 * self.eps * max(abs(value), abs(self.run.memory["first_value"]))
-        if value > goal + close or self.run.problem.f.value(x.vector) > goal:
+        if value > goal + close or self.verified.value > goal:
             return None
         return Status.CONVERGED, message
 
     def _slope_reached(self) -> tuple[Status, str] | None:
-        slope, threshold = self.last.slope, self.stop.tol * self.run.memory["first_slope"]
-        if isnan(slope):
+        slope, threshold = self.last.slope, self._threshold
+        stands = self.last.gamma == 0
+        if isnan(slope) or not (stands or slope <= threshold):
             return None
-        if slope <= threshold and self.stepper.x.largest_slope() <= threshold:
-            return Status.CONVERGED, f"the slope is at most {self.stop.tol:g} of its first value"
-        if self.last.gamma == 0:
-            return _ended(Status.CONVERGED if slope == 0 else Status.STALLED)
+        kept = self.stepper.x.largest_slope()
+        if not (stands or kept <= threshold):
+            return None
+        true = self.verified.slope
+        if self.stop.tol and true <= threshold:
+            return self._flat()
+        if slope == 0 and true <= self._rounding:
+            return _ended(Status.CONVERGED)
+        return self._unproved(true, stands and true <= max(2 * kept, self._rounding))
+
+    def _unproved(self, slope: float, final: bool) -> tuple[Status, str] | None:
+        """The run is at its end as it sees it, and the slope is larger than that.
+
+        It goes on from what is true, as long as that helps.
+        """
+        if final or not slope <= 0.5 * self.run.memory["unproved"]:
+            return _ended(Status.STALLED)
+        self.run.memory["unproved"] = slope
+        self._refresh()
+        self.last = Progress(None, nan, nan, nan, nan)  # what it saw is no longer so
         return None
+
+    @property
+    def _threshold(self) -> float:
+        """The slope that `tol` asks for."""
+        return float(self.stop.tol * self.run.memory["first_slope"])
+
+    @property
+    def _rounding(self) -> float:
+        """A slope that is nothing but rounding."""
+        return 8 * self.eps * self.run.problem.atoms.radius * self.gradient
+
+    def _flat(self) -> tuple[Status, str]:
+        return Status.CONVERGED, f"the slope is at most {self.stop.tol:g} of its first value"
 
     def _slope_observed(self) -> tuple[Status, str] | None:
         """The slope test of methods that see one random direction at a time."""
         iteration, slope = self.rows[-1][0], self.rows[-1][3]
         if not isnan(self.last.slope) or self.stop.tol == 0 or iteration != self.run.t:
             return None
-        if slope <= self.stop.tol * self.run.memory["first_slope"]:
-            return Status.CONVERGED, f"the slope is at most {self.stop.tol:g} of its first value"
+        if slope <= self._threshold and self.verified.slope <= self._threshold:
+            return self._flat()
         return None
 
     def _watch(self) -> tuple[Status, str] | None:
@@ -408,6 +462,13 @@ class _Driver:
         x = self.stepper.x
         return x.support if self.offset is None else int(np.count_nonzero(self.coef))
 
+    @property
+    def verified(self) -> Verified:
+        """What is true at the point that a result would return."""
+        if self._verified is None:
+            self._verified = self.verify(self.stepper.x, self.coef)
+        return self._verified
+
     @cached_property
     def eps(self) -> float:
         return float(np.finfo(self.stepper.x.coef.dtype).eps)
@@ -419,6 +480,7 @@ class _Driver:
     def mend(self) -> None:
         """Make the points agree with their coefficients after an interruption within a step."""
         if self.in_step:
+            self._verified = None
             self._refresh()
 
     def state(self) -> State:
@@ -499,26 +561,21 @@ def _ended(status: Status) -> tuple[Status, str]:
 class _Finish:
     """Turns the end of a run into a result in the user's scale."""
 
-    problem: Problem
     scale: Array | None
     origin: Origin
 
     @np.errstate(over="ignore", invalid="ignore")
     def __call__(self, driver: _Driver, status: Status, message: str) -> Result:
-        x = driver.stepper.x
-        coef = driver.coef if self.scale is None else driver.coef / self.scale
+        x, (vector, coef, value, slope) = driver.stepper.x, driver.verified
         support = np.flatnonzero(coef)
-        finite = isinstance(self.problem.atoms, FiniteAtoms)
-        used = support.tolist() if finite else [x.ledger.seen[k] for k in support]
-        vector = x.vector.copy()
         return Result(
             x=vector,
             weights=coef[support],
             support=support,
-            used=used,
+            used=[x.ledger.atom(int(k)) for k in support],
             size=len(coef),
-            value=self.problem.f.value(vector),
-            slope=x.largest_slope(),
+            value=value,
+            slope=slope,
             status=status,
             message=message,
             method=self.origin.method.name,
