@@ -96,6 +96,10 @@ class AtomSet(ABC):
         """Whether x lies in lin(A), up to rounding."""
         return self.rank == int(np.prod(self.shape))
 
+    def astype(self, dtype: np.dtype[Any]) -> AtomSet:
+        """The same atoms in another precision; a set that has none of its own is left as it is."""
+        return self
+
     def unit(self) -> Unit:
         """The same directions as atoms of norm one, and the norms.
 

@@ -68,6 +68,10 @@ class Cone(FiniteAtoms):
         """The slopes of atoms that may grow (c_j < 0) or shrink (coef_j > 0), else zero."""
         return np.where((c >= 0) & (coef <= 0), 0, c)
 
+    def astype(self, dtype: np.dtype[Any]) -> Cone:
+        other = self.atoms.astype(dtype)
+        return self if other is self.atoms else Cone(other)
+
     def unit(self) -> Unit:
         unit, scale = self.atoms.unit()
         return Unit(self if unit is self.atoms else Cone(unit), scale)

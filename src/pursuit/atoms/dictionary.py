@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from functools import cached_property
 from hashlib import blake2b
+from typing import Any
 
 import numpy as np
 
@@ -99,6 +100,11 @@ class Dictionary(FiniteAtoms):
         flat = x.reshape(-1)
         rest = flat - (self.basis @ flat) @ self.basis
         return norm(rest) <= 1e-6 * norm(flat)
+
+    def astype(self, dtype: np.dtype[Any]) -> Dictionary:
+        if self.dtype == dtype:
+            return self
+        return Dictionary(self._matrix.astype(dtype).reshape(-1, *self.shape))
 
     def unit(self) -> Unit:
         if np.abs(self._norms - 1).max() <= 4 * np.finfo(self.dtype).eps:

@@ -26,6 +26,14 @@ def norm(x: Array) -> float:
     return peak * float(np.sqrt(near @ near))
 
 
+def peak(A: Any) -> float:
+    """The largest |entry| of an array or a sparse array; zero where there are none to see."""
+    entries = getattr(A, "data", A) if hasattr(A, "tocsr") else A
+    if not isinstance(entries, np.ndarray) or not entries.size:
+        return 0.0
+    return max(float(entries.max()), -float(entries.min()))
+
+
 def times(A: Any, x: Array) -> Array:
     """A x in the precision of x; a dense A of a lower one is converted some rows at a time."""
     product: Array

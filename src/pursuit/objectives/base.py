@@ -64,6 +64,10 @@ class Objective(ABC):
         """‖∇f(x)‖, or a bound on it that is near enough to tell its size."""
         return norm(self.gradient(x))
 
+    def peaks(self) -> dict[str, float]:
+        """The largest numbers of those arguments that a run multiplies with each other."""
+        return {}
+
     def unbounded(self, atoms: AtomSet, x: Array) -> str:
         """Why f falls without end from x over lin(A); empty where it does not, or nobody knows."""
         return ""

@@ -10,7 +10,7 @@ import numpy as np
 
 from pursuit.atoms.base import Atom, AtomSet
 from pursuit.base.errors import InputError
-from pursuit.base.precision import times, transposed_times
+from pursuit.base.precision import peak, times, transposed_times
 from pursuit.base.validation import Array, non_negative, of_type, positive, shaped_array
 from pursuit.objectives.base import ThroughImage
 from pursuit.objectives.quadratic import DENSE_LIMIT, doubled, linear_map
@@ -89,6 +89,13 @@ class LinearModel(ThroughImage):
     def L(self) -> float:  # type: ignore[override]
         """bend · λ_max(Xᵀ diag(w) X) + l2."""
         return self.bend * _largest_eigenvalue(self.X, self.weights) + self.l2
+
+    @cached_property
+    def _peaks(self) -> dict[str, float]:
+        return {"X": peak(self.X), "weights": peak(self.weights)}
+
+    def peaks(self) -> dict[str, float]:
+        return self._peaks
 
     # One atom at a time -----------------------------------------------------------------
 
@@ -187,6 +194,9 @@ class Huber(LinearModel):
 
     def double(self) -> Huber:
         return Huber(doubled(self.X), self.y, self.delta, self.l2, self.weights)
+
+    def peaks(self) -> dict[str, float]:
+        return {**self._peaks, "y": peak(self.y), "delta": self.delta}
 
     def losses(self, u: Array, rows: Rows = EVERY) -> Array:
         r = np.abs(u - self.y[rows])

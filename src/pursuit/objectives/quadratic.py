@@ -9,7 +9,7 @@ import numpy as np
 
 from pursuit.atoms.base import Atom, AtomSet
 from pursuit.base.errors import InputError
-from pursuit.base.precision import norm, times, transposed_times
+from pursuit.base.precision import norm, peak, times, transposed_times
 from pursuit.base.validation import Array, real_array, shaped_array
 from pursuit.objectives.base import QuadraticObjective, ThroughImage
 
@@ -37,6 +37,9 @@ class SquaredDistance(QuadraticObjective):
     def signal_norm(self) -> float:
         """‖b‖, what `rtol` is relative to."""
         return norm(self.b)
+
+    def peaks(self) -> dict[str, float]:
+        return {"b": peak(self.b)}
 
     def double(self) -> SquaredDistance:
         return SquaredDistance(self.b.astype(np.float64))
@@ -85,6 +88,13 @@ class LeastSquares(ThroughImage, QuadraticObjective):
         """‖b‖, what `rtol` is relative to."""
         return norm(self.b)
 
+    @cached_property
+    def _peaks(self) -> dict[str, float]:
+        return {"A": peak(self.A), "b": peak(self.b)}
+
+    def peaks(self) -> dict[str, float]:
+        return self._peaks
+
     def double(self) -> LeastSquares:
         return LeastSquares(doubled(self.A), self.b.astype(np.float64))
 
@@ -109,6 +119,8 @@ class LeastSquares(ThroughImage, QuadraticObjective):
 
 class Quadratic(ThroughImage, QuadraticObjective):
     """f(x) = ½xᵀHx − bᵀx, H symmetric and positive semi-definite."""
+
+    L: float
 
     def __init__(self, H: object, b: object) -> None:
         self.H = real_array("H", H, ndim=2)
@@ -135,6 +147,9 @@ class Quadratic(ThroughImage, QuadraticObjective):
 
     def image(self, x: Array) -> Array:
         return times(self.H, x)
+
+    def peaks(self) -> dict[str, float]:
+        return {"b": peak(self.b)}
 
     def double(self) -> Quadratic:
         return Quadratic(self.H.astype(np.float64), self.b.astype(np.float64))

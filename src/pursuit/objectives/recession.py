@@ -14,6 +14,8 @@ from pursuit.atoms.base import AtomSet, FiniteAtoms
 from pursuit.base.precision import norm
 from pursuit.base.validation import Array
 
+CLEAR = 100
+"""How much larger than what rounding may make of it a slope has to be."""
 ULPS = 8
 """Units in the last place for each entry of a direction that a product may owe to rounding."""
 
@@ -28,18 +30,32 @@ def falling(H: Array, gradient: Array, atoms: AtomSet) -> str:
     gradient
         ∇f at a point, in float64.
     """
+    if isinstance(atoms, FiniteAtoms) and (why := _along_an_atom(H, gradient, atoms)):
+        return why
     basis = _basis(atoms)
     if basis is None:
         return ""
-    flat, slopes = _Flat(H, basis), basis @ gradient
-    ways = (inside @ basis for inside in (flat.steepest(slopes), *flat.each(slopes)))
-    d = next((d for d in ways if flat.along(d)), None)
-    if d is not None and atoms.one_sided:
-        d = _of_the_cone(flat, gradient, atoms)
-    if d is None or not flat.along(d):
+    flat = _Flat(H, basis)
+    d = flat.steepest(basis @ gradient) @ basis
+    if d.any() and atoms.one_sided:
+        d = _of_the_cone(H, gradient, atoms)
+    if not (d.any() and flat.along(d)):
         return ""
     slope = abs(float(gradient @ d)) / norm(d)
     return f"f falls without end: a direction of the atoms has slope {slope:.4g} and no curvature"
+
+
+def _along_an_atom(H: Array, gradient: Array, atoms: FiniteAtoms) -> str:
+    """The same for an atom z with Hz = 0 to the last bit: nothing about it can be rounding."""
+    flat = ~np.any(atoms.matrix @ H, axis=1)
+    slopes = atoms.admissible(atoms.correlate(gradient), np.zeros(len(atoms))) / atoms.norms
+    steepness = np.where(flat, np.abs(slopes), 0.0)
+    z, told = int(np.argmax(steepness)), CLEAR * float(np.sqrt(np.finfo(H.dtype).eps))
+    if not steepness[z] > told * norm(gradient):
+        return ""
+    return (
+        f"f falls without end along atom {z}, which has slope {steepness[z]:.4g} and no curvature"
+    )
 
 
 class _Flat:
@@ -57,27 +73,35 @@ class _Flat:
         self.eps, self.H = float(np.finfo(H.dtype).eps), H.astype(np.float64)
         self.noise = len(H) * self.eps * norm(H)
         spectrum, vectors = np.linalg.eigh(basis @ self.H @ basis.T)
-        self.null = vectors[:, spectrum <= self.noise].T
-        # An error of `noise` in H turns its null space by noise/λ towards the next eigenvector.
-        stiff = spectrum[spectrum > self.noise]
-        turned = ULPS * self.noise / float(stiff[0]) if len(stiff) else 0.0
-        self.told = max(float(np.sqrt(self.eps)), turned)
-
-    def steepest(self, slopes: Array) -> Array:
-        """The direction of the null space with the largest slope; zero where that is rounding."""
-        along = self.null @ slopes
-        d: Array = along @ self.null
-        return d if norm(along) > self.told * norm(slopes) else np.zeros_like(slopes)
-
-    def each(self, slopes: Array) -> list[Array]:
-        """Its basis vectors with a slope."""
-        return [d for d in self.null if abs(float(d @ slopes)) > self.told * norm(slopes)]
+        flat = spectrum <= self.noise
+        flat[flat] = [self.along(v @ basis) for v in vectors.T[flat]]
+        self.null, self.curved, self.stiff = vectors.T[flat], vectors.T[~flat], spectrum[~flat]
 
     def along(self, d: Array) -> bool:
         """Whether f does not bend along a direction, up to the rounding of dᵀHd."""
         size = np.abs(d)
         rounding = ULPS * len(d) * self.eps * float(size @ np.abs(self.H) @ size)
-        return bool(d.any()) and float(d @ self.H @ d) <= rounding
+        return float(d @ self.H @ d) <= rounding
+
+    def steepest(self, slopes: Array) -> Array:
+        """The direction of the null space with the largest slope; zero where that is rounding."""
+        along = self.null @ slopes
+        d: Array = along @ self.null
+        return d if self.tells(norm(along), slopes) else np.zeros_like(slopes)
+
+    def tells(self, slope: float, slopes: Array) -> bool:
+        """Whether a slope in the null space is none of rounding.
+
+        An error of `noise` in H turns its null space by noise/λ towards the next eigenvector. And
+        where b is Aᵀy and H = AᵀA, an eigenvalue that drowned in rounding leaves a slope of up to
+        √noise·‖y‖, ‖y‖² being Σ⟨b, v⟩²/λ over the eigenvectors.
+        """
+        share = CLEAR * np.sqrt(len(self.H) * self.eps)
+        y2 = 0.0
+        if len(self.stiff) and self.stiff[0] > 0:
+            share = max(share, ULPS * self.noise / float(self.stiff[0]))
+            y2 = float(np.sum((self.curved @ slopes) ** 2 / self.stiff))
+        return bool(slope > share * norm(slopes) and slope > CLEAR * np.sqrt(self.noise * y2))
 
 
 def _basis(atoms: AtomSet) -> Array | None:
@@ -94,18 +118,17 @@ def _basis(atoms: AtomSet) -> Array | None:
     return basis
 
 
-def _of_the_cone(flat: _Flat, gradient: Array, atoms: AtomSet) -> Array | None:
-    """A flat direction that leads down, of non-negative coefficients: a linear program.
+def _of_the_cone(H: Array, gradient: Array, atoms: AtomSet) -> Array:
+    """A flat direction that leads down, of non-negative coefficients; zero where there is none.
 
-    The least ⟨∇f, Σ a_j z_j⟩ over a ≥ 0, Σ a_j ≤ 1 with H Σ a_j z_j = 0.
+    The least ⟨∇f, Σ a_j z_j⟩ over a ≥ 0, Σ a_j ≤ 1 with H Σ a_j z_j = 0: a linear program.
     """
     from scipy.optimize import linprog
 
     assert isinstance(atoms, FiniteAtoms)
     Z = atoms.matrix.astype(np.float64) / atoms.norms.astype(np.float64)[:, None]
-    spectrum, vectors = np.linalg.eigh(flat.H)
-    curved = vectors[:, spectrum > flat.noise]
-    sums, zeros = np.ones((1, len(Z))), np.zeros(curved.shape[1])
-    slopes = Z @ gradient / norm(gradient)
-    found = linprog(slopes, A_ub=sums, b_ub=[1.0], A_eq=(Z @ curved).T, b_eq=zeros)
-    return found.x @ Z if found.success and found.fun < -flat.told else None
+    flat, slopes = _Flat(H, np.eye(len(H))), Z @ gradient / norm(gradient)
+    sums, zeros = np.ones((1, len(Z))), np.zeros(len(flat.curved))
+    found = linprog(slopes, A_ub=sums, b_ub=[1.0], A_eq=flat.curved @ Z.T, b_eq=zeros)
+    leads_down = found.success and flat.tells(-found.fun * norm(gradient), gradient)
+    return found.x @ Z if leads_down else np.zeros(len(H))

@@ -134,16 +134,16 @@ class Point(ABC):
             x += atoms.combine_some(weights, places)
         else:
             for weight, place in zip(weights.tolist(), places.tolist(), strict=True):
-                atoms.shift(x, -weight, self.ledger.atom(place))
+                x += weight * atoms.vector(self.ledger.atom(place)).astype(np.float64)
         return x.astype(self.coef.dtype)
 
-    def slope_at(self, x: Array) -> float:
-        """`largest_slope` at an x in float64 that has the signs of these coefficients."""
+    def slope_at(self, x: Array, atoms: AtomSet, scale: Array | None) -> float:
+        """`largest_slope` at an x in float64, over these atoms divided by their scale."""
         gradient = self.f.gradient(x)
-        if not isinstance(self.atoms, FiniteAtoms):
-            return self.atoms.dual_norm(gradient)
-        slopes = self.atoms.admissible(self.atoms.correlate(gradient), self.coef)
-        return float(np.abs(slopes).max())
+        if not isinstance(atoms, FiniteAtoms):
+            return atoms.dual_norm(gradient)
+        slopes = np.abs(atoms.admissible(atoms.correlate(gradient), self.coef))
+        return float((slopes if scale is None else slopes / scale).max())
 
     # Changing it ------------------------------------------------------------------------
 
@@ -541,13 +541,14 @@ class GramPoint(Point):
 
     def refresh(self) -> None:
         # Not from the Gram matrix: s is a small difference of what its rows sum up to.
-        x = self.gram.x0.astype(np.float64) + self._combined()
+        if self.coef.dtype == np.float64:
+            x = self.vector
+        else:
+            places = np.flatnonzero(self.coef)
+            weights = self.coef[places].astype(np.float64)
+            x = self.gram.x0 + self.atoms.combine_some(weights, places)
         self.s[...] = self.atoms.correlate(self.f.gradient(x))
         self._changed()
-
-    def _combined(self) -> Array:
-        places = np.flatnonzero(self.coef)
-        return self.atoms.combine_some(self.coef[places].astype(np.float64), places)
 
 
 def mix(*terms: tuple[float, Shift]) -> Shift:

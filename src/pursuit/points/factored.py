@@ -197,7 +197,7 @@ class FactoredPoint(Point):
     def assembled(self, atoms: AtomSet, origin: Any, coef: Array) -> Any:
         return self.vector
 
-    def slope_at(self, x: Any) -> float:
+    def slope_at(self, x: Any, atoms: AtomSet, scale: Array | None) -> float:
         return leading_pair(self.f.gradient(x), self.guess, accuracy=OBSERVED).sigma
 
     def correlations(self) -> Array:

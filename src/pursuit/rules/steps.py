@@ -236,7 +236,9 @@ def _vertex(x: Point, z: Atom, c: float) -> tuple[float, float]:
     h = x.curvature(z)
     if h > 0:
         return c / h, c * c / (2 * h)
-    if x.f.lowest == -inf and abs(c) > FALLING * x.f.gradient_norm(x.vector) * sqrt(x.atoms.norm2(z)):
+    if x.f.lowest == -inf and abs(c) > FALLING * x.f.gradient_norm(x.vector) * sqrt(
+        x.atoms.norm2(z)
+    ):
         raise Unbounded
     # A flat direction of a convex quadratic that is bounded below has no slope.
     return 0.0, 0.0

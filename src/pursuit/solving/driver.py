@@ -151,11 +151,12 @@ def solve(
     stop = Stopping.checked(given, max_iter, tol, rtol, target, max_atoms, max_time)
     start, weights0 = _start(given, x0, coef0)
     check_weights(atoms, weights0)
-    unit, scale = atoms.unit() if unit_atoms else (_as_given(atoms), None)
     gradient = nan
     if not rules.gradient_free:
         f, gradient = in_range(given, start, unit_atoms)
         given = Problem(f, atoms)
+    dtype = np.result_type(f.dtype, atoms.dtype, start.dtype)
+    unit, scale = atoms.astype(dtype).unit() if unit_atoms else (_as_given(atoms), None)
     problem = Problem(f, unit)
     run = Run(problem, count("seed", seed))
     x = rules.advance.point(problem, start)
@@ -363,11 +364,10 @@ class _Driver:
         return Status.CONVERGED, message
 
     def _slope_reached(self) -> tuple[Status, str] | None:
-        slope, threshold = self.last.slope, self._threshold
-        stands = self.last.gamma == 0
-        if isnan(slope) or not (stands or slope <= threshold):
+        slope, stands = self.last.slope, self.last.gamma == 0
+        if isnan(slope) or not (slope <= self._threshold or stands):
             return None
-        kept = self.stepper.x.largest_slope()
+        kept, threshold = self.stepper.x.largest_slope(), self._threshold
         if not (stands or kept <= threshold):
             return None
         true = self.verified.slope
@@ -389,12 +389,12 @@ class _Driver:
         self.last = Progress(None, nan, nan, nan, nan)  # what it saw is no longer so
         return None
 
-    @property
+    @cached_property
     def _threshold(self) -> float:
         """The slope that `tol` asks for."""
         return float(self.stop.tol * self.run.memory["first_slope"])
 
-    @property
+    @cached_property
     def _rounding(self) -> float:
         """A slope that is nothing but rounding."""
         return 8 * self.eps * self.run.problem.atoms.radius * self.gradient
@@ -418,7 +418,8 @@ class _Driver:
         if not isfinite(value):
             return self._diverged(value)
         memory["best"] = min(memory["best"], value)
-        high = value - first > first - memory["best"] + 1e-12 * abs(first)
+        rounding = max(1e-12, 64 * self.eps) * abs(first)
+        high = value - first > first - memory["best"] + rounding
         memory["strikes"] = memory["strikes"] + 1 if high else 0.0
         return self._struck()
 

@@ -21,7 +21,7 @@ from pursuit.objectives.base import Objective
 from pursuit.objectives.problem import Problem
 
 ROOM = {np.dtype(np.float32): (50, 100), np.dtype(np.float64): (500, 1000)}
-"""Sizes of numbers that are squared, and of numbers that are not, at most; and at least, negated."""
+"""The largest sizes, up and down, of numbers that are squared and of numbers that are not."""
 
 
 def in_range(problem: Problem, start: Array, unit_atoms: bool) -> tuple[Objective, float]:
@@ -32,21 +32,36 @@ def in_range(problem: Problem, start: Array, unit_atoms: bool) -> tuple[Objectiv
     f, atoms = problem.f, problem.atoms
     dtype = np.dtype(np.result_type(f.dtype, atoms.dtype, start.dtype))
     with np.errstate(over="ignore", under="ignore", invalid="ignore"):
-        g, h = _sizes(f, start)
-        outside = _outside(problem, g, h, unit_atoms, dtype)
-        if outside and dtype == np.float32:
-            f, dtype = f.double(), np.dtype(np.float64)
-            g, h = _sizes(f, start.astype(dtype))
-            outside = _outside(problem, g, h, unit_atoms, f.dtype)
-    if g == -inf:  # f is flat at the start, and at zero: there is nothing to do
-        return f, 0.0
+        try:
+            return f, _checked(problem, start, unit_atoms, dtype)
+        except InputError:
+            wide = f.double()
+            if dtype == wide.dtype:
+                raise
+        double = np.dtype(np.float64)
+        return wide, _checked(Problem(wide, atoms), start.astype(double), unit_atoms, double)
+
+
+def _checked(problem: Problem, start: Array, unit_atoms: bool, dtype: np.dtype[Any]) -> float:
+    """‖∇f‖, if the numbers of a run stay in the range of a type."""
+    f, (squared, _) = problem.f, ROOM[dtype]
+    for name, peak in f.peaks().items():
+        if peak and not abs(log2(peak)) <= squared:
+            raise InputError(
+                f"{name}: numbers of up to {peak:.3g} have products out of the range of {dtype}; "
+                "expected other units"
+            )
+    g, h = _sizes(f, start)
+    if g == -inf:  # f is flat at the start, and at zero
+        return 0.0
+    outside = _outside(problem, g, h, unit_atoms, dtype)
     if outside:
         raise InputError(
             f"f: at the start its gradient is of the size {_written(g)} and its curvature "
-            f"{_written(h)}, so that {outside} would leave the range of {f.dtype}; expected data "
+            f"{_written(h)}, so that {outside} would leave the range of {dtype}; expected data "
             "in units that bring them nearer to one"
         )
-    return f, float(2.0**g)
+    return float(2.0**g)
 
 
 def _sizes(f: Objective, x: Array) -> tuple[float, float]:
@@ -56,9 +71,7 @@ def _sizes(f: Objective, x: Array) -> tuple[float, float]:
         return (log2(norm) if norm > 0 else -inf), 0.0
     gradients = [f.gradient(x)] + ([f.gradient(np.zeros_like(x))] if x.any() else [])
     norms = [precision.norm(gradient) for gradient in gradients]
-    if np.isnan(norms[-1]):  # zero is outside of the domain of f
-        norms.pop()
-    norm = max(norms)
+    norm = norms[0] if np.isnan(norms[-1]) else max(norms)  # zero may be outside of f's domain
     if not 0 < norm < inf:
         return (-inf if norm == 0 else inf), 0.0
     d = gradients[norms.index(norm)] / norm
@@ -71,19 +84,19 @@ def _sizes(f: Objective, x: Array) -> tuple[float, float]:
     return log2(norm), (log2(h) + 2 * log2(peak) if 0 < h < inf else 0.0)
 
 
-def _outside(
-    problem: Problem, g: float, h: float, unit_atoms: bool, dtype: np.dtype[Any]
-) -> str:
+def _outside(problem: Problem, g: float, h: float, unit_atoms: bool, dtype: np.dtype[Any]) -> str:
     """Which of the numbers of a run leave the range of a type; empty if none does."""
     squared, single = ROOM[dtype]
     for norm in _norms(problem):
         inside = 0.0 if unit_atoms else norm
         if not abs(g + inside) <= squared:
             return "slopes and their squares"
-        if not abs(h + 2 * inside) <= single:
+        if not abs(h + 2 * inside) <= 1.5 * squared:
             return "curvatures"
-        if not (abs(g - h - norm) <= single and abs(2 * g - h) <= single):
-            return "coefficients and decreases"
+        if not (abs(g - h - inside) <= squared and abs(g - h - norm) <= single):
+            return "coefficients"
+        if not abs(2 * g - h) <= single:
+            return "decreases"
     return ""
 
 

@@ -2,7 +2,7 @@
 
 Steps keep a point up to date by differences, in the precision of the run and over atoms of unit
 norm. What a result says is computed anew: x from its coefficients and the atoms as given, f and the
-slope at that x, all in float64.
+largest slope of these at that x, all in float64.
 """
 
 from __future__ import annotations
@@ -50,4 +50,10 @@ class Verification:
             coef = (coef.astype(np.float64) / self.scale).astype(coef.dtype)
         x = point.assembled(self.problem.atoms, self.origin, coef)
         exact = x.astype(np.float64)
-        return Verified(x, coef, self.problem.f.value(exact), point.slope_at(exact))
+        return Verified(x, coef, self.problem.f.value(exact), self._slope(point, exact))
+
+    def _slope(self, point: Point, x: Array) -> float:
+        """The largest slope at x of atoms at unit norm, where these are kept in full precision."""
+        if point.atoms.dtype == np.float64:
+            return point.slope_at(x, point.atoms, None)
+        return point.slope_at(x, self.problem.atoms, self.scale)
