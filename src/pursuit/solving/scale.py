@@ -44,9 +44,9 @@ def in_range(problem: Problem, start: Array, unit_atoms: bool) -> tuple[Objectiv
 
 def _checked(problem: Problem, start: Array, unit_atoms: bool, dtype: np.dtype[Any]) -> float:
     """‖∇f‖, if the numbers of a run stay in the range of a type."""
-    f, (squared, _) = problem.f, ROOM[dtype]
+    f, (_, single) = problem.f, ROOM[dtype]
     for name, peak in f.peaks().items():
-        if peak and not abs(log2(peak)) <= squared:
+        if peak and not 2 * abs(log2(peak)) <= 1.02 * single:  # its square is a number
             raise InputError(
                 f"{name}: numbers of up to {peak:.3g} have products out of the range of {dtype}; "
                 "expected other units"
