@@ -9,7 +9,6 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from pursuit.base.errors import InputError
-from pursuit.base.precision import transposed_times
 from pursuit.base.validation import Array
 
 GATHERED = 1024
@@ -151,7 +150,7 @@ class FiniteAtoms(AtomSet):
         combined = np.zeros(int(np.prod(self.shape)), weights.dtype)
         for begin in range(0, len(places), GATHERED):
             some = slice(begin, begin + GATHERED)
-            combined += transposed_times(self.matrix[places[some]], weights[some])
+            combined += weights[some] @ self.matrix[places[some]]
         return combined.reshape(self.shape)
 
     def admissible(self, c: Array, coef: Array) -> Array:

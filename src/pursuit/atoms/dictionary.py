@@ -10,7 +10,7 @@ import numpy as np
 
 from pursuit.atoms.base import Atom, AtomSet, FiniteAtoms, Unit
 from pursuit.base.errors import InputError
-from pursuit.base.precision import norm, times
+from pursuit.base.precision import norm
 from pursuit.base.validation import Array, real_array
 
 _COMFORT = (1e-250, 1e250)
@@ -70,7 +70,8 @@ class Dictionary(FiniteAtoms):
         return float(self._matrix[z] @ d.reshape(-1))
 
     def correlate(self, d: Array) -> Array:
-        return times(self._matrix, d.reshape(-1))
+        c: Array = self._matrix @ d.reshape(-1)
+        return c
 
     def combine(self, weights: Array) -> Array:
         combined: Array = (weights @ self._matrix).reshape(self.shape)

@@ -10,7 +10,7 @@ import numpy as np
 
 from pursuit.atoms.base import Atom, AtomSet
 from pursuit.base.errors import InputError
-from pursuit.base.precision import peak, times, transposed_times
+from pursuit.base.precision import peak
 from pursuit.base.validation import Array, non_negative, of_type, positive, shaped_array
 from pursuit.objectives.base import ThroughImage
 from pursuit.objectives.quadratic import DENSE_LIMIT, doubled, linear_map
@@ -72,14 +72,15 @@ class LinearModel(ThroughImage):
     # What an objective is ---------------------------------------------------------------
 
     def image(self, x: Array) -> Array:
-        return times(self.X, x)
+        image: Array = self.X @ x
+        return image
 
     def value_at(self, x: Array, image: Array) -> float:
         value = float(self.losses(image).sum(dtype=np.float64))
         return value + 0.5 * self.l2 * _dot(x, x) if self.l2 else value
 
     def gradient_at(self, x: Array, image: Array) -> Array:
-        gradient = transposed_times(self.X, self.slopes(image))
+        gradient: Array = self.X.T @ self.slopes(image)
         return gradient + self.l2 * x if self.l2 else gradient
 
     def curvature(self, z: Array, image: Array) -> float:

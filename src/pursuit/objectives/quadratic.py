@@ -9,7 +9,7 @@ import numpy as np
 
 from pursuit.atoms.base import Atom, AtomSet
 from pursuit.base.errors import InputError
-from pursuit.base.precision import norm, peak, times, transposed_times
+from pursuit.base.precision import norm, peak
 from pursuit.base.validation import Array, real_array, shaped_array
 from pursuit.objectives.base import QuadraticObjective, ThroughImage
 
@@ -99,19 +99,22 @@ class LeastSquares(ThroughImage, QuadraticObjective):
         return LeastSquares(doubled(self.A), self.b.astype(np.float64))
 
     def image(self, x: Array) -> Array:
-        return times(self.A, x)
+        image: Array = self.A @ x
+        return image
 
     def value_at(self, x: Array, image: Array) -> float:
         return half_square(image - self.b)
 
     def gradient_at(self, x: Array, image: Array) -> Array:
-        return transposed_times(self.A, image - self.b)
+        gradient: Array = self.A.T @ (image - self.b)
+        return gradient
 
     def curvature(self, z: Array, image: Array) -> float:
         return float(np.vdot(image, image))
 
     def pull(self, image: Array) -> Array:
-        return transposed_times(self.A, image)
+        hd: Array = self.A.T @ image
+        return hd
 
     def atom_image(self, atoms: AtomSet, z: Atom) -> Array:
         return atoms.image(self.A, z)
@@ -146,7 +149,8 @@ class Quadratic(ThroughImage, QuadraticObjective):
         return f"Quadratic(H of shape {self.H.shape})"
 
     def image(self, x: Array) -> Array:
-        return times(self.H, x)
+        image: Array = self.H @ x
+        return image
 
     def peaks(self) -> dict[str, float]:
         return {"b": peak(self.b)}
