@@ -129,12 +129,6 @@ def test_exact_line_search_steps_back_from_where_f_is_not_a_number():
     assert np.allclose(result.x, np.sqrt(2) - 1)
 
 
-def test_a_function_without_a_minimum_is_named():
-    f = Function(lambda x: float(x.sum()), lambda x: np.ones(3), shape=3)
-    with pytest.raises(InputError, match="falls without end"):
-        solve(f, Coordinates(3), methods.matching_pursuit(step=ExactLineSearch()))
-
-
 # Backtracking ---------------------------------------------------------------------------
 
 

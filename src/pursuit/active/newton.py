@@ -12,6 +12,7 @@ from math import inf, isnan
 import numpy as np
 
 from pursuit.base.validation import Array
+from pursuit.rules.run import Unbounded
 
 Apply = Callable[[Array], Array]
 Slopes = Callable[[Array], Array]
@@ -97,6 +98,8 @@ def search(
             high, at_high = t, inf if isnan(rate) else rate
         # Every other look halves: a slope with kinks can fool the secant from one side.
         t = min(_between(low, high, at_low, inf if probe % 2 else at_high), limit)
+    if high == inf:
+        raise Unbounded("a direction of the atoms in use")
     return low, here
 
 

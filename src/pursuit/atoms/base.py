@@ -14,6 +14,8 @@ from pursuit.base.errors import InputError
 from pursuit.base.products import times
 from pursuit.base.validation import Array
 
+GATHERED = 1024
+"""Atoms that are gathered from a set at a time."""
 Atom = Any
 """An atom is an opaque handle: a row number, an array, a pair (u, v)."""
 OFF = 1e-6
@@ -38,6 +40,8 @@ class AtomSet(ABC):
 
     shape: tuple[int, ...]
     dtype: np.dtype[Any] = np.dtype(np.float64)
+    one_sided: bool = False
+    """Whether f is minimised over non-negative combinations of the atoms alone."""
 
     @abstractmethod
     def lmo(self, d: Array) -> Atom:
@@ -94,6 +98,10 @@ class AtomSet(ABC):
     def spans(self, x: Array) -> bool:
         """Whether x lies in lin(A), up to rounding."""
         return self.rank == int(np.prod(self.shape))
+
+    def astype(self, dtype: np.dtype[Any]) -> AtomSet:
+        """The same atoms in another precision; a set that has none of its own is left as it is."""
+        return self
 
     def unit(self) -> Unit:
         """The same directions as atoms of norm one, and the norms.
@@ -155,6 +163,14 @@ class FiniteAtoms(AtomSet):
         """⟨z_j, d⟩ for the atoms at some places."""
         c: Array = self.matrix[places] @ d.reshape(-1)
         return c
+
+    def combine_some(self, weights: Array, places: Array) -> Array:
+        """Σ weights_k z_k over the atoms at some places."""
+        combined = np.zeros(int(np.prod(self.shape)), weights.dtype)
+        for begin in range(0, len(places), GATHERED):
+            some = slice(begin, begin + GATHERED)
+            combined += weights[some] @ self.matrix[places[some]]
+        return combined.reshape(self.shape)
 
     def admissible(self, c: Array, coef: Array) -> Array:
         """The slopes c along which x = Σ coef_j z_j may move, zero for the others.

@@ -41,6 +41,8 @@ class Cone(FiniteAtoms):
     [2.0, 0.0]
     """
 
+    one_sided = True
+
     def __init__(self, atoms: object) -> None:
         if isinstance(atoms, Cone):
             raise InputError("atoms: expected a set or an array of atoms, got a Cone already")
@@ -66,6 +68,10 @@ class Cone(FiniteAtoms):
     def admissible(self, c: Array, coef: Array) -> Array:
         """The slopes of atoms that may grow (c_j < 0) or shrink (coef_j > 0), else zero."""
         return np.where((c >= 0) & (coef <= 0), 0, c)
+
+    def astype(self, dtype: np.dtype[Any]) -> Cone:
+        other = self.atoms.astype(dtype)
+        return self if other is self.atoms else Cone(other)
 
     def unit(self) -> Unit:
         unit, scale = self.atoms.unit()
@@ -122,3 +128,6 @@ class Cone(FiniteAtoms):
 
     def combine(self, weights: Array) -> Array:
         return self.atoms.combine(weights)
+
+    def combine_some(self, weights: Array, places: Array) -> Array:
+        return self.atoms.combine_some(weights, places)

@@ -71,5 +71,10 @@ class Coordinates(FiniteAtoms):
     def combine(self, weights: Array) -> Array:
         return weights.copy()
 
+    def combine_some(self, weights: Array, places: Array) -> Array:
+        combined = np.zeros(self.shape, weights.dtype)
+        combined[places] = weights
+        return combined
+
     def gauge(self, x: Array) -> float:
         return float(np.abs(x).sum())

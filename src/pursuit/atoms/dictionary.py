@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from functools import cached_property
 from hashlib import blake2b
+from typing import Any
 
 import numpy as np
 
@@ -94,6 +95,11 @@ class Dictionary(FiniteAtoms):
     @single_threaded_blas
     def lin(self) -> Lin:
         return lin(self._matrix) if self._along is None else self._along.lin
+
+    def astype(self, dtype: np.dtype[Any]) -> Dictionary:
+        if self.dtype == dtype:
+            return self
+        return Dictionary(self._matrix.astype(dtype).reshape(-1, *self.shape))
 
     def unit(self) -> Unit:
         if np.abs(self._norms - 1).max() <= 4 * np.finfo(self.dtype).eps:

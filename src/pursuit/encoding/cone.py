@@ -19,7 +19,7 @@ from pursuit.kernels import cone as cone_kernels
 from pursuit.kernels import pursuit as kernels
 from pursuit.kernels.cone import Room, Small
 from pursuit.kernels.layouts import Piece, aligned
-from pursuit.kernels.pursuit import Atoms, Block, Rules
+from pursuit.kernels.pursuit import Block, Rules
 from pursuit.kernels.simd import NARROW
 
 _DOUBLE = np.dtype(np.float64)
@@ -69,7 +69,7 @@ class Double:
 
     def __init__(self, job: Job, threads: int) -> None:
         rows = job.atoms.rows.astype(_DOUBLE)
-        self.atoms = Atoms(rows, job.atoms.norm2, job.atoms.radius)
+        self.atoms = job.atoms._replace(rows=rows)
         self.length = _lengths(job)
         norms = self.length[: len(rows), None] if job.orthogonal else 1.0
         self.unit, self.twins = rows / norms, job.twins

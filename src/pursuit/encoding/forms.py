@@ -84,6 +84,7 @@ def _work(job: Job) -> Work:
         np.zeros((width, width)),
         np.zeros(width),
         np.zeros(width, job.dtype),
+        np.zeros(width),
         np.empty(job.atoms.rows.shape[1], job.dtype),
     )
 

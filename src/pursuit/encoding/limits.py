@@ -10,6 +10,8 @@ from pursuit.base.validation import count
 STEPS = 1000
 """Steps for each signal where none are given, as in `solve`; orthogonal pursuit needs no limit."""
 UNLIMITED = 2**62
+FEW = 4
+"""One in so many of the atoms of the widest code are expected to meet a residual test."""
 CONJUGATE = "accelerated"
 STEPWISE = ("random-pursuit", "accelerated-random", "accelerated-matching-pursuit", CONJUGATE)
 """But for the first, all atoms may enter their codes. The last has blocks of its own kind."""
@@ -25,7 +27,12 @@ class Limits:
 
     @property
     def expected_steps(self) -> int:
-        """A guess at the steps of a signal, to plan with: atoms are seldom chosen again."""
+        """A guess at the steps of a signal, to plan with.
+
+        Atoms are seldom chosen again, and a residual test alone is met by a part of them.
+        """
+        if self.n_nonzero == self.max_iter == UNLIMITED:
+            return max(1, self.width // FEW)
         return min(self.max_iter, 2 * self.n_nonzero)
 
 

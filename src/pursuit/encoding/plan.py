@@ -101,7 +101,8 @@ def _fits(task: Task, form: Form) -> bool:
 def _seconds(task: Task, form: Form) -> float:
     t = task
     # Orthogonal pursuit updates every vector of its basis at each step.
-    passes = 1 + (t.width / 2 if t.orthogonal else 0)
+    atoms = min(t.width, t.steps)
+    passes = 1 + (atoms / 2 if t.orthogonal else 0)
     update = t.m * t.steps * passes * t.n / UPDATE
     correlate = t.m * t.n * t.d / MULTIPLY
     if form is Form.GRAM:
@@ -109,7 +110,7 @@ def _seconds(task: Task, form: Form) -> float:
     if form is Form.COLUMNS:
         candidates = 64 // t.itemsize
         # Some candidates are never used; 100 steps took 7 passes with 16 of them.
-        trips = t.m * (1 + min(t.width, t.n) / (0.9 * candidates))
+        trips = t.m * (1 + min(atoms, t.n) / (0.9 * candidates))
         each = max(t.n * t.d / STREAM, candidates * t.n * t.d / MULTIPLY)
         return trips * each + update
     trips = t.steps * -(-t.m // _block(t, form))

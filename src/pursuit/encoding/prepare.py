@@ -74,15 +74,20 @@ def prepare_atoms(
     if zero.size:
         raise InputError(f"atoms: atom {zero[0]} is zero; expected atoms with a direction")
     if unit_atoms and _nearly_unit(norm2, dtype):
-        return Atoms(rows, norm2, float(np.sqrt(norm2.max()))), np.ones(len(rows))
+        return measured(rows, norm2), np.ones(len(rows))
     if not unit_atoms and not odd.size:
-        return Atoms(rows, norm2, float(np.sqrt(norm2.max()))), np.ones(len(rows))
+        return measured(rows, norm2), np.ones(len(rows))
     rows = rows.copy() if np.may_share_memory(rows, matrix) else rows
     with np.errstate(over="ignore"):
         scale = _divide_norms(rows, norm2, odd) if unit_atoms else _divide_one_power(rows)
     _refuse_endless("atoms", "atom", scale, 0)
-    norm2 = _norms2(rows, threads)
-    return Atoms(rows, norm2, float(np.sqrt(norm2.max()))), scale
+    return measured(rows, _norms2(rows, threads)), scale
+
+
+def measured(rows: Array, norm2: Array) -> Atoms:
+    """Rows with what kernels want to know of their norms."""
+    norm = np.sqrt(norm2)
+    return Atoms(rows, norm2, norm, float(norm.min()))
 
 
 def equal_to_earlier(atoms: Atoms, signed: bool = False) -> Array:

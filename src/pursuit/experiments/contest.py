@@ -17,9 +17,6 @@ from pursuit.methods import Method, accelerated
 from pursuit.objectives import SquaredDistance
 from pursuit.objectives.problem import Problem
 
-RESOLUTION = 1e-13
-"""A gap smaller than this part of the first is rounding."""
-
 
 @dataclass(frozen=True, eq=False)
 class Course:

@@ -152,7 +152,7 @@ def matching_pursuit(
     """`methods.matching_pursuit` over a cone, for every signal of a block."""
     rows, c, n = gram.reshape(-1), block.c.reshape(-1), block.c.shape[1]
     for r in range(block.c.shape[0]):
-        zero = rules.rounding * np.sqrt(block.norm2[r]) * atoms.radius
+        zero = rules.rounding * np.sqrt(block.norm2[r])
         found.status[r] = verdict(block.norm2[r], block.goal2[r], 0, 0, rules)
         while found.status[r] == GOING:
             j, gamma = _step(atoms, c, r * n, n, found, zero, r)
@@ -175,7 +175,7 @@ def step_from_residuals(
     c, n = block.c.reshape(-1), block.c.shape[1]
     for k in range(live.size):
         r = live[k]
-        zero = rules.rounding * np.sqrt(block.norm2[r]) * atoms.radius
+        zero = rules.rounding * np.sqrt(block.norm2[r])
         j, gamma = _step(atoms, c, k * n, n, found, zero, r)
         _close(atoms, rules, block, found, gamma, zero, room, r)
         step = rest.dtype.type(gamma)
@@ -190,15 +190,19 @@ def _step(atoms: Atoms, c: Array, at: int, n: int, found: Found, zero: float, r:
     ``residual2`` falls by ‖residual‖² − ‖residual − γz‖² = γ(2c − γ‖z‖²).
     """
     used: Any = np.int64(found.size[r])
-    j, place = _uphill(c, at, at + n) - at, used
-    top = max(c[at + j], c.dtype.type(0))
-    for k in range(used):  # those in use may shrink as well
-        i = np.int64(found.chosen[r, k])
-        here = abs(c[at + i])
-        if here > top or (here == top and i <= j):
-            top, j, place = here, i, k
-    if top <= zero:
-        return j, 0.0
+    while True:
+        j, place = _uphill(c, at, at + n) - at, used
+        top = max(c[at + j], c.dtype.type(0))
+        for k in range(used):  # those in use may shrink as well
+            i = np.int64(found.chosen[r, k])
+            here = abs(c[at + i])
+            if here > top or (here == top and i <= j):
+                top, j, place = here, i, k
+        if top > zero * atoms.norm[j]:
+            break
+        if top <= zero * atoms.shortest:
+            return j, 0.0
+        c[at + j] = 0  # rounding; so small a slope may be more for a shorter atom
     slope = np.float64(c[at + j])
     gamma = slope / atoms.norm2[j]
     if place == used:
@@ -371,15 +375,15 @@ def orthogonal(
         while found.status[r] == GOING:
             used: Any = np.int64(found.size[r])
             _slopes(fit, flat_gram, flat_b, used, length, room.c, r)
-            zero = _nothing(atoms, floor, found, r)
+            zero = _nothing(floor, found, r)
             now, refused = DEPENDENT, 0.0
             while now < 0:
-                j = _best(room.c, 0, room.c.size, zero, refused, found, r)
+                j = _best(room.c, 0, room.c.size, length, zero, refused, found, r)
                 if j < 0:
                     break
                 found.chosen[r, used] = j
-                now = _admit(fit, r, used, rules.dependent, zero / atoms.radius)
-                refused = _pass_over(room.c, j, now, refused)
+                now = _admit(fit, r, used, rules.dependent, zero)
+                refused = _pass_over(room.c, j, length[j], now, refused)
             if now >= 0:
                 _judge(atoms, length, rules, block, found, fit, now, room.rest, r)
         _finish(atoms, length, rules, block, found, fit, room, floor, r)
@@ -408,15 +412,15 @@ def step_orthogonally(
         fit = Fit(small.gram[r], small.b, small.order, found.value, *factor)
         used: Any = np.int64(found.size[r])
         floor = rules.rounding * np.sqrt(block.norm2[r])
-        zero = _nothing(atoms, floor, found, r)
+        zero = _nothing(floor, found, r)
         now, refused = DEPENDENT, 0.0
         while now < 0:
-            j = _best(c, k * n, n, zero, refused, found, r)
+            j = _best(c, k * n, n, length, zero, refused, found, r)
             if j < 0:
                 break
             _measure(atoms, length, block, found, small, r, used, j)
-            now = _admit(fit, r, used, rules.dependent, zero / atoms.radius)
-            refused = _pass_over(c, k * n + j, now, refused)
+            now = _admit(fit, r, used, rules.dependent, zero)
+            refused = _pass_over(c, k * n + j, length[j], now, refused)
         if now >= 0:
             for i in range(now):
                 found.chosen[r, i] = small.atom[r, small.order[r, i]]
@@ -430,13 +434,19 @@ def step_orthogonally(
 
 
 @inlined
-def _best(c: Array, at: int, n: int, zero: float, refused: float, found: Found, r: int) -> Any:
+def _best(
+    c: Array, at: int, n: int, length: Array, zero: float, refused: float, found: Found, r: int
+) -> Any:
     """The atom that promises most, or −1 and the status of the signal.
 
-    Slopes are the row of c that begins at `at`; `refused` is the best of those passed over.
+    Slopes are the row of c that begins at `at`; `refused` is the best of those passed over, for
+    atoms of unit norm, as `zero` is.
     """
     j = _uphill(c, at, at + n) - at
-    slope = c[at + j]
+    while c[at + j] > 0 and c[at + j] <= zero * length[j]:
+        c[at + j] = 0  # rounding; so small a slope may be more for a shorter atom
+        j = _uphill(c, at, at + n) - at
+    slope = c[at + j] / length[j]
     if slope > zero and found.size[r] < found.chosen.shape[1]:
         return j
     found.status[r] = STALLED if max(slope, refused) > 8 * zero else CONVERGED
@@ -444,9 +454,9 @@ def _best(c: Array, at: int, n: int, zero: float, refused: float, found: Found, 
 
 
 @inlined
-def _pass_over(c: Array, at: int, now: int, refused: float) -> Any:
+def _pass_over(c: Array, at: int, length: float, now: int, refused: float) -> Any:
     """Look no more at the slope of an atom; the best slope of those that were not let in."""
-    slope = np.float64(c[at])
+    slope = np.float64(c[at]) / length
     c[at] = 0
     return max(refused, slope) if now == DEPENDENT else refused
 
@@ -482,12 +492,12 @@ def _measure(
 
 
 @inlined
-def _nothing(atoms: Atoms, floor: float, found: Found, r: int) -> Any:
-    """The slope that counts as zero: it is a difference of numbers of this size.
+def _nothing(floor: float, found: Found, r: int) -> Any:
+    """The slope of an atom of unit norm that counts as zero: a difference of numbers of this size.
 
     Products with the signal have its precision, which gives `floor`, those of atoms are of float64.
     """
-    return atoms.radius * (floor + 8 * EPS * _weight(found, r))
+    return floor + 8 * EPS * _weight(found, r)
 
 
 @inlined
@@ -569,7 +579,7 @@ def _finish(
     r: int,
 ) -> None:
     """The code of a signal for the atoms as they are, corrected if need be; what it leaves."""
-    zero, nearest = _nothing(atoms, floor, found, r), 1.0
+    zero, nearest = _nothing(floor, found, r), 1.0
     for k in range(found.size[r]):
         nearest = max(nearest, fit.lower[k, k])
     if nearest * nearest > NEAR:

@@ -48,6 +48,13 @@ HALTED = 254
 """The status of one that was left since its call was interrupted; nobody gets to see it."""
 NOTHING = -1
 """What a kernel returns when it needs no further row of the Gram matrix."""
+BLURRED = 1e-6
+"""The share of ‖residual‖² that rounding may have made of it before it is computed."""
+NEAR = 100.0
+"""One over the squared distance of an atom from those before it, as a share of its squared norm,
+above which the factor loses digits that are missed."""
+SHARPENED = 2
+"""Corrections of coefficients whose factor has lost digits."""
 PIECE = 2048
 """Entries of an atom that are multiplied before the next ones are looked at."""
 
@@ -69,11 +76,12 @@ def inlined(function: Function) -> Function:
 
 
 class Atoms(NamedTuple):
-    """The dictionary: rows (n, d), their squared norms, and the largest norm."""
+    """The dictionary: rows (n, d), their squared norms, their norms, and the least of these."""
 
     rows: Array
     norm2: Array
-    radius: float
+    norm: Array
+    shortest: float
 
 
 class Gram(NamedTuple):
@@ -86,9 +94,10 @@ class Gram(NamedTuple):
 class Rules(NamedTuple):
     """When to stop, and what counts as zero.
 
-    A slope below `rounding` × ‖signal‖ × radius is zero. ‖residual‖² is updated by differences
-    while it is above `trust` × ‖signal‖², else computed from the coefficients. An atom whose
-    squared distance to the active ones is below `dependent` of its squared norm is never added.
+    A slope of an atom below `rounding` × ‖signal‖ × ‖atom‖ is zero. ‖residual‖² is updated by
+    differences while it is above `trust` × ‖signal‖², else computed from the coefficients. An atom
+    whose squared distance to the active ones is below `dependent` of its squared norm is never
+    added.
     Where `halt` is set meanwhile, nothing more is to be done (`pursuit.base.threads`).
     """
 
@@ -126,7 +135,8 @@ class Work(NamedTuple):
     `place` (n): 1 + the position of an atom in the code of the signal at hand. The rest is of
     orthogonal pursuit, with q_k the orthonormal vectors made of the active atoms: `basis` holds
     ⟨z_j, q_k⟩ for every atom, tile by tile; `lower` the active atoms in terms of the q_k, with
-    one over its diagonal; `along` ⟨signal, q_k⟩; `weight` and `rest` are room for one row each.
+    one over its diagonal; `along` ⟨signal, q_k⟩; `weight`, `change` and `rest` are room for one
+    row each.
     """
 
     place: Array
@@ -134,6 +144,7 @@ class Work(NamedTuple):
     lower: Array
     along: Array
     weight: Array
+    change: Array
     rest: Array
 
 
@@ -264,14 +275,18 @@ def _pursue(
     atoms: Atoms, gram: Gram, rules: Rules, block: Block, found: Found, work: Work, r: int
 ) -> int:
     c, norm2, goal2 = block.c[r], block.norm2[r], block.goal2[r]
-    zero = rules.rounding * np.sqrt(norm2) * atoms.radius
+    zero = rules.rounding * np.sqrt(norm2)
     used, steps, left2 = found.size[r], found.steps[r], found.residual2[r]
     status = verdict(left2, goal2, used, steps, rules)
     j, missing = steepest(c), NOTHING
     while status == GOING:
-        if abs(c[j]) <= zero:
-            status = CONVERGED
-            break
+        if abs(c[j]) <= zero * atoms.norm[j]:
+            if abs(c[j]) <= zero * atoms.shortest:
+                status = CONVERGED
+                break
+            c[j] = 0  # rounding; so small a slope may be more for a shorter atom
+            j = steepest(c)
+            continue
         if gram.slot[j] < 0:
             missing = j
             break
@@ -326,22 +341,27 @@ def _pursue_orthogonally(
 ) -> int:
     c, norm2, goal2 = block.c[r], block.norm2[r], block.goal2[r]
     used, steps, left2 = found.size[r], found.steps[r], found.residual2[r]
-    zero = rules.rounding * np.sqrt(norm2) * atoms.radius
+    zero, blur = rules.rounding * np.sqrt(norm2), 0.0
     for k in range(used):
-        zero += _doubt(atoms, rules, work, k)
+        doubt, blurred = _doubt(atoms, work, k, found.chosen[r, k])
+        zero, blur = zero + rules.rounding * doubt, blur + rules.rounding * blurred
     status = verdict(left2, goal2, used, steps, rules)
     j, missing, refused = steepest(c), NOTHING, 0.0
     while status == GOING:
-        if abs(c[j]) <= zero:
-            status = STALLED if refused > 8 * zero else CONVERGED
-            break
+        if abs(c[j]) <= zero * atoms.norm[j]:
+            if abs(c[j]) <= zero * atoms.shortest:
+                status = STALLED if refused > 8 * zero else CONVERGED
+                break
+            c[j] = 0  # rounding; so small a slope may be more for a shorter atom
+            j = steepest(c)
+            continue
         if used == found.chosen.shape[1]:
             status = STALLED  # as many atoms as dimensions, and something is left by rounding
             break
         pivot = _pivot(work, used, j, atoms.norm2[j])
         if pivot <= rules.dependent * atoms.norm2[j]:
             # Active, or in the span of the active: go on with the others.
-            refused = max(refused, abs(c[j]))
+            refused = max(refused, abs(c[j]) / atoms.norm[j])
             c[j] = 0
             j = steepest(c)
             continue
@@ -352,10 +372,11 @@ def _pursue_orthogonally(
         work.along[used] = c[j] * work.lower[used, used]
         found.chosen[r, used] = j
         left2 -= work.along[used] ** 2
-        zero += _doubt(atoms, rules, work, used)
+        doubt, blurred = _doubt(atoms, work, used, j)
+        zero, blur = zero + rules.rounding * doubt, blur + rules.rounding * blurred
         used += 1
         steps += 1
-        if goal2 >= 0 and left2 <= rules.trust * norm2:
+        if goal2 >= 0 and (left2 <= rules.trust * norm2 or blur > BLURRED * left2):
             solve_upper(work.lower, work.along, found.value[r], used)
             left2 = residual2(atoms, block, found, used, work.rest, r)
         status = verdict(left2, goal2, used, steps, rules)
@@ -365,14 +386,68 @@ def _pursue_orthogonally(
     found.residual2[r] = left2
     if status != GOING:
         solve_upper(work.lower, work.along, found.value[r], used)
+        if blur > BLURRED * left2:
+            _sharpen(atoms, rules, block, found, work, r)
         settle(atoms, rules, block, found, zero, work.rest, r)
     return missing
 
 
 @inlined
-def _doubt(atoms: Atoms, rules: Rules, work: Work, k: int) -> Any:
-    """What atom k adds to the slope that counts as zero: a short pivot magnifies rounding."""
-    return rules.rounding * abs(work.along[k]) * work.lower[k, k] * atoms.radius**2
+def _doubt(atoms: Atoms, work: Work, k: int, j: int) -> tuple[float, float]:
+    """How far a short pivot magnifies rounding, in the slope of an atom of unit norm and, where it
+    is short enough to be missed there, in ‖residual‖²."""
+    nearness = work.lower[k, k] * atoms.norm[j]
+    doubt = abs(work.along[k]) * nearness
+    return doubt, doubt * doubt if nearness * nearness > NEAR else 0.0
+
+
+@compiled
+def _sharpen(atoms: Atoms, rules: Rules, block: Block, found: Found, work: Work, r: int) -> None:
+    """Coefficients, ‖residual‖² and status of a signal whose factor has lost too many digits.
+
+    The residual itself says what is missing from the fit: the fit of the residual is added, as in
+    corrected seminormal equations, as long as that helps. Where an atom is left with a slope, the
+    signal has not converged; it is only that the factor can tell that atom from the chosen ones no
+    more.
+    """
+    used: Any = np.int64(found.size[r])
+    left2 = residual2(atoms, block, found, used, work.rest, r)
+    for _ in range(SHARPENED):
+        for k in range(used):
+            slope = _slope(atoms.rows[found.chosen[r, k]], work.rest)
+            for i in range(k):
+                slope -= work.lower[k, i] * work.along[i]
+            work.along[k] = slope * work.lower[k, k]
+        solve_upper(work.lower, work.along, work.change, used)
+        for k in range(used):
+            found.value[r, k] += work.change[k]
+        now2 = residual2(atoms, block, found, used, work.rest, r)
+        if not now2 < left2:
+            for k in range(used):
+                found.value[r, k] -= work.change[k]
+            residual2(atoms, block, found, used, work.rest, r)
+            break
+        left2 = now2
+    found.residual2[r] = left2
+    terms = np.sqrt(block.norm2[r])
+    for k in range(used):
+        terms += abs(found.value[r, k]) * atoms.norm[found.chosen[r, k]]
+    if found.status[r] == CONVERGED and left2 > block.goal2[r]:
+        for j in range(len(atoms.norm)):
+            if (
+                abs(_slope(atoms.rows[j], work.rest))
+                > 0.25 * rules.rounding * terms * atoms.norm[j]
+            ):
+                found.status[r] = STALLED
+
+
+@inlined
+def _slope(z: Array, rest: Array) -> float:
+    """⟨z, rest⟩, summed in float64."""
+    total = 0.0
+    for i in range(z.size):
+        total += np.float64(z[i]) * np.float64(rest[i])
+    return total
 
 
 @inlined
@@ -485,8 +560,11 @@ def step_from_residuals(
     for k in range(live.size):
         r, c = live[k], block.c[k]
         j = steepest(c)
-        zero = rules.rounding * np.sqrt(block.norm2[r]) * atoms.radius
-        if abs(c[j]) <= zero:
+        zero = rules.rounding * np.sqrt(block.norm2[r])
+        while abs(c[j]) <= zero * atoms.norm[j] and abs(c[j]) > zero * atoms.shortest:
+            c[j] = 0
+            j = steepest(c)
+        if abs(c[j]) <= zero * atoms.norm[j]:
             found.status[r] = CONVERGED
             settle(atoms, rules, block, found, zero, room, r)
             continue
@@ -511,18 +589,20 @@ def step_orthogonally(
     room = np.empty(rest.shape[1], rest.dtype)
     for k in range(live.size):
         r = live[k]
-        zero = rules.rounding * np.sqrt(block.norm2[r]) * atoms.radius
+        zero = rules.rounding * np.sqrt(block.norm2[r])
         refused, used = 0.0, found.size[r]
         j = steepest(block.c[k])
-        while abs(block.c[k, j]) > zero and used < found.chosen.shape[1]:
-            pivot = _orthonormal(atoms.rows[j], q[r], lower[r], used)
-            if pivot > rules.dependent * atoms.norm2[j]:
-                break
-            refused = max(refused, abs(block.c[k, j]))
+        while abs(block.c[k, j]) > zero * atoms.shortest and used < found.chosen.shape[1]:
+            if abs(block.c[k, j]) > zero * atoms.norm[j]:
+                pivot = _orthonormal(atoms.rows[j], q[r], lower[r], used)
+                if pivot > rules.dependent * atoms.norm2[j]:
+                    break
+                refused = max(refused, abs(block.c[k, j]) / atoms.norm[j])
             block.c[k, j] = 0
             j = steepest(block.c[k])
-        if abs(block.c[k, j]) <= zero or used == found.chosen.shape[1]:
-            stuck = abs(block.c[k, j]) > zero or refused > 8 * zero
+        left = abs(block.c[k, j]) / atoms.norm[j]
+        if left <= zero or used == found.chosen.shape[1]:
+            stuck = left > zero or refused > 8 * zero
             found.status[r] = STALLED if stuck else CONVERGED
             settle(atoms, rules, block, found, zero, room, r)
             continue

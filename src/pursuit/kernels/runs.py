@@ -269,7 +269,8 @@ def marks_of(watch: Watch, i: int, t: int, n: int) -> Marks:
     period = max(n, LOOK)
     look = min((t // period + 1) * period, rules.max_iter)
     doubt = 8 * rules.rounding * watch.sure[i]
-    return Marks(watch.block.goal2[i], doubt, rules.n_nonzero, look, zero_slope(watch, i))
+    zero = zero_slope(watch, i) * watch.atoms.shortest
+    return Marks(watch.block.goal2[i], doubt, rules.n_nonzero, look, zero)
 
 
 @inlined
@@ -324,16 +325,16 @@ def lowest(watch: Watch, i: int, setting: Setting, coef: Array, s: Array) -> flo
 @strict
 def flat(watch: Watch, i: int, setting: Setting, s: Array) -> bool:
     """Whether every slope is nothing but rounding."""
-    zero, z = zero_slope(watch, i), 0
-    while z < len(setting.bounds) and abs(_slope(watch.correlated, setting.rows, s, z)) <= zero:
+    zero, norm, z = zero_slope(watch, i), watch.atoms.norm, 0
+    while z < len(norm) and abs(_slope(watch.correlated, setting.rows, s, z)) <= zero * norm[z]:
         z += 1
-    return z == len(setting.bounds)
+    return z == len(norm)
 
 
 @strict
 def zero_slope(watch: Watch, i: int) -> float:
-    """The slope that counts as zero."""
-    zero: float = watch.rules.rounding * np.sqrt(watch.block.norm2[i]) * watch.atoms.radius
+    """The slope of an atom of unit norm that counts as zero."""
+    zero: float = watch.rules.rounding * np.sqrt(watch.block.norm2[i])
     return zero
 
 

@@ -9,6 +9,7 @@ import numpy as np
 
 from pursuit.atoms.base import Atom, AtomSet, FiniteAtoms
 from pursuit.base.lengths import EPS, length
+from pursuit.base.precision import norm
 from pursuit.base.validation import Array
 
 if TYPE_CHECKING:
@@ -26,6 +27,8 @@ class Objective(ABC):
     shape: tuple[int, ...]
     L: float | None = None
     mu: float = 0.0
+    lowest: float = -np.inf
+    """A number that f is never below, where one is known."""
     dtype: np.dtype[np.float32] | np.dtype[np.float64] = np.dtype(np.float64)
 
     @abstractmethod
@@ -69,6 +72,22 @@ class Objective(ABC):
     def atom_image(self, atoms: AtomSet, z: Atom) -> Array:
         """The image of an atom."""
         return self.image(atoms.vector(z))
+
+    def gradient_norm(self, x: Array) -> float:
+        """‖∇f(x)‖, or a bound on it that is near enough to tell its size."""
+        return norm(self.gradient(x))
+
+    def peaks(self) -> dict[str, float]:
+        """The largest numbers of those arguments that a run multiplies with each other."""
+        return {}
+
+    def unbounded(self, atoms: AtomSet, x: Array) -> str:
+        """Why f falls without end from x over lin(A); empty where it does not, or nobody knows."""
+        return ""
+
+    def double(self) -> Objective:
+        """f with its data in float64; itself where it has no other."""
+        return self
 
     def origin(self, atoms: AtomSet) -> Array:
         """Zero, where a run begins unless told otherwise."""

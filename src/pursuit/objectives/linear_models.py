@@ -11,12 +11,14 @@ import numpy as np
 from pursuit.atoms.base import Atom, AtomSet
 from pursuit.base.errors import InputError
 from pursuit.base.lengths import EPS, length
+from pursuit.base.precision import peak
 from pursuit.base.products import times
 from pursuit.base.threads import single_threaded_blas
-from pursuit.base.validation import Array, non_negative, positive, shaped_array
+from pursuit.base.validation import Array, non_negative, of_type, positive, shaped_array
 from pursuit.objectives.base import ThroughImage
 from pursuit.objectives.quadratic import (
     DENSE_LIMIT,
+    doubled,
     largest_singular_value,
     linear_map,
     magnitudes,
@@ -50,6 +52,7 @@ class LinearModel(ThroughImage):
     """
 
     bend: float = 1.0
+    lowest = 0.0
 
     def __init__(self, X: Any, l2: float = 0.0, weights: object | None = None) -> None:
         matrix = linear_map("X", X)
@@ -57,7 +60,7 @@ class LinearModel(ThroughImage):
         self.shape = (int(self.X.shape[1]),)
         self.dtype = np.dtype(self.X.dtype)
         self.l2 = self.mu = non_negative("l2", l2)
-        self.weights = _weights(weights, int(self.X.shape[0])).astype(self.dtype, copy=False)
+        self.weights = of_type("weights", _weights(weights, int(self.X.shape[0])), self.dtype)
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}(X of shape {tuple(self.X.shape)}, l2={self.l2:g})"
@@ -106,6 +109,13 @@ class LinearModel(ThroughImage):
         """bend · λ_max(Xᵀ diag(w) X) + l2."""
         return self.bend * _largest_eigenvalue(self.X, self.weights) + self.l2
 
+    @cached_property
+    def _peaks(self) -> dict[str, float]:
+        return {"X": peak(self.X), "weights": peak(self.weights)}
+
+    def peaks(self) -> dict[str, float]:
+        return self._peaks
+
     # One atom at a time -----------------------------------------------------------------
 
     def atom_image(self, atoms: AtomSet, z: Atom) -> Array:
@@ -152,6 +162,9 @@ class Logistic(LinearModel):
         super().__init__(X, l2, weights)
         self.y = _labels(y, int(self.X.shape[0])).astype(self.dtype, copy=False)
 
+    def double(self) -> Logistic:
+        return Logistic(doubled(self.X), self.y, self.l2, self.weights)
+
     def losses(self, u: Array, rows: Rows = EVERY) -> Array:
         losses: Array = self.weights[rows] * np.logaddexp(0, np.negative(self.y[rows]) * u)
         return losses
@@ -195,8 +208,14 @@ class Huber(LinearModel):
         weights: object | None = None,
     ) -> None:
         super().__init__(X, l2, weights)
-        self.y = shaped_array("y", y, (int(self.X.shape[0]),)).astype(self.dtype, copy=False)
+        self.y = of_type("y", shaped_array("y", y, (int(self.X.shape[0]),)), self.dtype)
         self.delta = positive("delta", delta)
+
+    def double(self) -> Huber:
+        return Huber(doubled(self.X), self.y, self.delta, self.l2, self.weights)
+
+    def peaks(self) -> dict[str, float]:
+        return {**self._peaks, "y": peak(self.y), "delta": self.delta}
 
     def losses(self, u: Array, rows: Rows = EVERY) -> Array:
         r = np.abs(u - self.y[rows])

@@ -12,6 +12,7 @@ from pursuit.atoms.base import Atom, AtomSet
 from pursuit.base.errors import InputError
 from pursuit.base.leading_pair import DENSE
 from pursuit.base.lengths import EPS, length
+from pursuit.base.precision import norm
 from pursuit.base.products import times
 from pursuit.base.threads import single_threaded_blas
 from pursuit.base.validation import Array, real_array
@@ -60,9 +61,15 @@ class SparsePlusLowRank:
 
     def norm2(self) -> float:
         """‖B‖² = ‖S‖² + 2⟨S, LRᵀ⟩ + ‖LRᵀ‖²."""
-        crossed = float(np.vdot(self.sparse @ self.right, self.left))
-        low = float(np.vdot(self.left.T @ self.left, self.right.T @ self.right))
+        left, right = self.left.astype(np.float64), self.right.astype(np.float64)
+        crossed = float(np.vdot(self.sparse @ right, left))
+        low = float(np.vdot(left.T @ left, right.T @ right))
         return 2 * half_square(self.sparse.data) + 2 * crossed + low
+
+    def astype(self, dtype: type) -> SparsePlusLowRank:
+        """The same matrix in another precision."""
+        parts = (self.sparse, self.left, self.right)
+        return SparsePlusLowRank(*(part.astype(dtype) for part in parts))
 
     def toarray(self) -> Array:
         """The matrix as an array."""
@@ -74,6 +81,10 @@ class MatrixObjective(QuadraticObjective):
     """A quadratic of a matrix X that, over rank-one atoms, is kept as factors."""
 
     shape: tuple[int, int]
+    lowest = 0.0
+
+    def gradient_norm(self, x: Any) -> float:
+        return self.signal_norm
 
     @property
     @abstractmethod
@@ -138,20 +149,30 @@ class MatrixDistance(MatrixObjective):
         if isinstance(self.B, SparsePlusLowRank):
             return float(np.sqrt(self.B.norm2()))
         entries = self.B if isinstance(self.B, np.ndarray) else self.B.data
-        return float(np.sqrt(2 * half_square(entries)))
+        return norm(entries)
+
+    def double(self) -> MatrixDistance:
+        return MatrixDistance(self.B.astype(np.float64))
 
     def residual(self, x: Factors) -> Any:
         """∇f(X) = X − B as something to multiply with; dense only where B is, and small."""
-        if isinstance(self.B, np.ndarray) and min(self.shape) <= DENSE:
+        if self._small:
             return x.toarray() - self.B
         return Residual(x, self.B)
 
     def value(self, x: Any) -> float:
         if isinstance(x, np.ndarray):
             return half_square(x - self._dense)
+        if self._small:
+            return half_square(self.residual(x))
         # ½‖X‖² − ⟨X, B⟩ + ½‖B‖², no entry of X being formed.
+        x = x.astype(np.float64)
         crossed = float(np.vdot(x.left * x.weights, self.B @ x.right))
         return max(0.5 * float(x.norm2()) - crossed + 0.5 * self.signal_norm**2, 0.0)
+
+    @property
+    def _small(self) -> bool:
+        return isinstance(self.B, np.ndarray) and min(self.shape) <= DENSE
 
     def gradient(self, x: Any) -> Any:
         """∇f(X): an array for an array, something to multiply with for factors."""
@@ -211,7 +232,10 @@ class MatrixEntries(MatrixObjective):
     @single_threaded_blas
     def signal_norm(self) -> float:
         """The norm of the known entries, what `rtol` is relative to."""
-        return float(np.linalg.norm(self.entries))
+        return norm(self.entries)
+
+    def double(self) -> MatrixEntries:
+        return MatrixEntries(self.sparse(self.entries.astype(np.float64)))
 
     def sparse(self, entries: Array) -> Any:
         """A sparse array with these numbers at the known places."""

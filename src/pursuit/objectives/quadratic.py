@@ -12,6 +12,7 @@ import numpy as np
 from pursuit.atoms.base import Atom, AtomSet
 from pursuit.base.errors import InputError
 from pursuit.base.lengths import EPS, length
+from pursuit.base.precision import norm, peak
 from pursuit.base.products import times
 from pursuit.base.threads import single_threaded_blas
 from pursuit.base.validation import Array, real_array, shaped_array
@@ -26,6 +27,7 @@ class SquaredDistance(QuadraticObjective):
 
     L = 1.0
     mu = 1.0
+    lowest = 0.0
     isometric = True
 
     def __init__(self, b: object) -> None:
@@ -40,7 +42,13 @@ class SquaredDistance(QuadraticObjective):
     @single_threaded_blas
     def signal_norm(self) -> float:
         """‖b‖, what `rtol` is relative to."""
-        return float(np.linalg.norm(self.b))
+        return norm(self.b)
+
+    def peaks(self) -> dict[str, float]:
+        return {"b": peak(self.b)}
+
+    def double(self) -> SquaredDistance:
+        return SquaredDistance(self.b.astype(np.float64))
 
     def value(self, x: Array) -> float:
         return half_square(x - self.b)
@@ -67,6 +75,7 @@ class LeastSquares(ThroughImage, QuadraticObjective):
         The m measurements.
     """
 
+    lowest = 0.0
     isometric = True
 
     def __init__(self, A: Any, b: object) -> None:
@@ -88,7 +97,17 @@ class LeastSquares(ThroughImage, QuadraticObjective):
     @single_threaded_blas
     def signal_norm(self) -> float:
         """‖b‖, what `rtol` is relative to."""
-        return float(np.linalg.norm(self.b))
+        return norm(self.b)
+
+    @cached_property
+    def _peaks(self) -> dict[str, float]:
+        return {"A": peak(self.A), "b": peak(self.b)}
+
+    def peaks(self) -> dict[str, float]:
+        return self._peaks
+
+    def double(self) -> LeastSquares:
+        return LeastSquares(doubled(self.A), self.b.astype(np.float64))
 
     def image(self, x: Array) -> Array:
         return times(self.A, x)
@@ -120,6 +139,8 @@ class LeastSquares(ThroughImage, QuadraticObjective):
 class Quadratic(ThroughImage, QuadraticObjective):
     """f(x) = ½xᵀHx − bᵀx, H symmetric and positive semi-definite."""
 
+    L: float
+
     @single_threaded_blas
     def __init__(self, H: object, b: object) -> None:
         self.H = real_array("H", H, ndim=2)
@@ -149,6 +170,19 @@ class Quadratic(ThroughImage, QuadraticObjective):
 
     def image(self, x: Array) -> Array:
         return times(self.H, x)
+
+    def peaks(self) -> dict[str, float]:
+        return {"b": peak(self.b)}
+
+    def double(self) -> Quadratic:
+        return Quadratic(self.H.astype(np.float64), self.b.astype(np.float64))
+
+    def unbounded(self, atoms: AtomSet, x: Array) -> str:
+        if self.mu > len(self.H) * float(np.finfo(self.H.dtype).eps) * self.L:
+            return ""
+        from pursuit.objectives.recession import falling
+
+        return falling(self.H, self.gradient(x.astype(np.float64)), atoms)
 
     def value_at(self, x: Array, image: Array) -> float:
         return 0.5 * float(np.vdot(x, image)) - float(np.vdot(self.b, x))
@@ -211,6 +245,11 @@ def squared(name: str, norm: float) -> float:
             "floating point; expected a matrix of moderate scale"
         )
     return square
+
+
+def doubled(A: Any) -> Any:
+    """A linear map in float64; an operator is left as it is."""
+    return A.astype(np.float64) if hasattr(A, "astype") else A
 
 
 def largest_singular_value(A: Any) -> float:

@@ -125,11 +125,26 @@ class Point(ABC):
     def largest_slope(self) -> float:
         """max \\|⟨∇f(x), z⟩\\| over the atoms that x may follow; not counted as work."""
 
-    def gradient_scale(self) -> float:
-        """The length of the terms whose difference is ∇f(x): their rounding hides small slopes."""
-        x = self.vector
-        here, origin = self.f.gradient(x), self.f.gradient(np.zeros_like(x))
-        return float(max(np.linalg.norm(here), np.linalg.norm(origin)))
+    # What f says at its coefficients ----------------------------------------------------
+
+    def assembled(self, atoms: AtomSet, origin: Array, coef: Array) -> Array:
+        """origin + Σ coef_j z_j over atoms with the handles of this run, rounded once."""
+        x, places = origin.astype(np.float64), np.flatnonzero(coef)
+        weights = coef[places].astype(np.float64)
+        if isinstance(atoms, FiniteAtoms):
+            x += atoms.combine_some(weights, places)
+        else:
+            for weight, place in zip(weights.tolist(), places.tolist(), strict=True):
+                x += weight * atoms.vector(self.ledger.atom(place)).astype(np.float64)
+        return x.astype(self.coef.dtype)
+
+    def slope_at(self, x: Array, atoms: AtomSet, scale: Array | None) -> float:
+        """`largest_slope` at an x in float64, over these atoms divided by their scale."""
+        gradient = self.f.gradient(x)
+        if not isinstance(atoms, FiniteAtoms):
+            return atoms.dual_norm(gradient)
+        slopes = np.abs(atoms.admissible(atoms.correlate(gradient), self.coef))
+        return float((slopes if scale is None else slopes / scale).max())
 
     # Changing it ------------------------------------------------------------------------
 
@@ -380,9 +395,9 @@ class AmbientPoint(Point):
 
     def refresh(self) -> None:
         if isinstance(self.atoms, FiniteAtoms):
-            self.x[...] = self.x0 + self.atoms.combine(self.coef)
+            self.x[...] = self.assembled(self.atoms, self.x0, self.coef)
         if self.image is not self.x:
-            self.image[...] = self.f.image(self.x)
+            self.image[...] = self.f.image(self.x.astype(np.float64, copy=False))
         self._changed()
 
     def _atom_image(self, z: Atom) -> Array:
@@ -539,7 +554,14 @@ class GramPoint(Point):
         return {"coef": weights, "s": self.gram.apply(weights)}
 
     def refresh(self) -> None:
-        self.s[...] = self.gram.correlations + self.gram.apply(self.coef)
+        # Not from the Gram matrix: s is a small difference of what its rows sum up to.
+        if self.coef.dtype == np.float64:
+            x = self.vector
+        else:
+            places = np.flatnonzero(self.coef)
+            weights = self.coef[places].astype(np.float64)
+            x = self.gram.x0 + self.atoms.combine_some(weights, places)
+        self.s[...] = self.atoms.correlate(self.f.gradient(x))
         self._changed()
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from pursuit.atoms.base import Atom
+from pursuit.atoms.base import Atom, AtomSet
 from pursuit.atoms.rank_one import RankOne
 from pursuit.base.errors import InputError
 from pursuit.base.leading_pair import leading_pair
@@ -202,6 +202,12 @@ class FactoredPoint(Point):
         # Observing is not work of the run: it neither uses nor leaves anything for its steps.
         return leading_pair(self.gradient(), self.guess, accuracy=OBSERVED).sigma
 
+    def assembled(self, atoms: AtomSet, origin: Any, coef: Array) -> Any:
+        return self.vector
+
+    def slope_at(self, x: Any, atoms: AtomSet, scale: Array | None) -> float:
+        return leading_pair(self.f.gradient(x), self.guess, accuracy=OBSERVED).sigma
+
     def correlations(self) -> Array:
         raise InputError("atoms: rank-one matrices are not a finite set")
 
@@ -213,9 +219,6 @@ class FactoredPoint(Point):
 
     def value_along(self, gamma: float, z: Atom) -> float:
         return self.value() - gamma * self.slope(z) + 0.5 * gamma**2 * self.curvature(z)
-
-    def gradient_scale(self) -> float:
-        return float(self.f.signal_norm)
 
     def _changed(self) -> None:
         super()._changed()

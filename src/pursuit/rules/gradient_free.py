@@ -58,3 +58,6 @@ class BlindPoint(AmbientPoint):
 
     def largest_slope(self) -> float:
         return nan
+
+    def slope_at(self, x: Array, atoms: AtomSet, scale: Array | None) -> float:
+        return nan

@@ -13,7 +13,7 @@ from math import inf, isfinite, isnan, sqrt
 
 import numpy as np
 
-from pursuit.base.errors import InputError
+from pursuit.rules.run import Unbounded
 
 FLAT = 1e-9
 """A slope that has fallen to this share of the first one is taken for zero."""
@@ -21,6 +21,8 @@ PROVED = 0.8
 """The proved share of a decrease below which the line is looked at once more."""
 LOOKS = 100
 """The most looks along one line."""
+FAR = 1e30
+"""Multiples of a first guess that a line is followed for before it counts as endless."""
 BRACKETS = 40
 """The most distances tried for three values of a parabola."""
 EPS = float(np.finfo(np.float64).eps)
@@ -84,9 +86,11 @@ class Line:
 
     def typical_curvature(self, tau: float) -> float:
         """The mean of −ψ′ up to about where ψ vanishes, whatever the units of the first τ are."""
-        best = self.first / tau
+        best, end = self.first / tau, 1e3 * FAR * FAR * tau
         for _ in range(LOOKS):
             mean = self.curvature(tau)
+            if tau > end and abs(mean) * tau < 1e-6 * self.first:
+                raise Unbounded
             if isnan(mean) or mean == inf:
                 tau *= 1e-3
             elif mean * tau < 1e-6 * self.first:
@@ -99,10 +103,13 @@ class Line:
         return best
 
     def root(self, tau: float) -> float:
-        """Where ψ vanishes, the minimiser of f along the line; τ is a first guess."""
+        """Where ψ vanishes, the minimiser of f along the line; τ is a first guess.
+
+        Where f falls right up to where it is no number any more, the last τ before that.
+        """
         from scipy.optimize import brentq
 
-        low, high = 0.0, inf
+        low, high, end = 0.0, inf, FAR * tau
         for _ in range(LOOKS):
             psi = self(tau)
             if abs(psi) <= FLAT * self.first:
@@ -116,9 +123,9 @@ class Line:
                     break
                 tau = 0.5 * (low + high)
         else:
-            raise InputError(
-                "f: it falls without end along an atom; expected a function that is bounded below"
-            )
+            if low > end:
+                raise Unbounded
+            return low
         brentq(self._or_zero, low, high, xtol=np.finfo(float).tiny, rtol=1e-12, disp=False)
         return min(self.nodes, key=lambda node: abs(self.nodes[node]))
 
@@ -172,6 +179,7 @@ def _bracket(value: Callable[[float], float], start: float, reach: float, eps: f
 
     Zero where φ does not seem to change at all.
     """
+    end = FAR * reach
     for _ in range(BRACKETS):
         left, right = value(-reach), value(reach)
         if not (isfinite(left) and isfinite(right)):
@@ -182,6 +190,8 @@ def _bracket(value: Callable[[float], float], start: float, reach: float, eps: f
         if max(abs(left - start), abs(right - start)) <= 64 * noise:
             reach *= 30
         elif min(left, right) < start - noise:
+            if reach > end and bend <= 64 * noise:
+                raise Unbounded
             reach *= min(max(2 * tilt / bend, 1.5), 100) if bend > 0 else 100
         else:
             # Closer to the vertex, as long as the bend of φ still stands out of the rounding.

@@ -33,6 +33,13 @@ class Progress(NamedTuple):
     decrease: float
 
 
+class Unbounded(Exception):
+    """No error of anybody's: how a rule says that f falls without end, as far as it can look."""
+
+    def __init__(self, what: str = "an atom") -> None:
+        super().__init__(f"f falls without end along {what}")
+
+
 @dataclass
 class Run:
     """Rules are frozen descriptions; what changes while they run is kept here, as plain data."""

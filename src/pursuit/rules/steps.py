@@ -20,13 +20,15 @@ from pursuit.objectives.base import QuadraticObjective
 from pursuit.objectives.problem import Problem
 from pursuit.points.base import Point
 from pursuit.rules.line_search import Line, by_values
-from pursuit.rules.run import Run
+from pursuit.rules.run import Run, Unbounded
 
 SHRINK = 0.9
 """What a backtracking step begins with, relative to the last accepted curvature."""
 DOUBLINGS = 60
 """How often a backtracking step may double it."""
 
+FALLING = 1e-6
+"""The share of a gradient that a slope has to be, for f to fall along an atom without curvature."""
 DROWNED = 256
 """Units in the last place of the largest slope met, below which a slope is not tested."""
 
@@ -232,8 +234,14 @@ def downhill(x: Point, z: Atom, c: float, h: float = inf) -> Line:
 
 def _vertex(x: Point, z: Atom, c: float) -> tuple[float, float]:
     h = x.curvature(z)
+    if h > 0:
+        return c / h, c * c / (2 * h)
+    if x.f.lowest == -inf and abs(c) > FALLING * x.f.gradient_norm(x.vector) * sqrt(
+        x.atoms.norm2(z)
+    ):
+        raise Unbounded
     # A flat direction of a convex quadratic that is bounded below has no slope.
-    return (c / h, c * c / (2 * h)) if h > 0 else (0.0, 0.0)
+    return 0.0, 0.0
 
 
 def from_bounds(h: Array) -> Measure:

@@ -24,14 +24,16 @@ from pursuit.methods import Method, as_method
 from pursuit.objectives.base import Objective
 from pursuit.objectives.problem import Problem
 from pursuit.rules.momentum import Stepper
-from pursuit.rules.run import Progress, Run
+from pursuit.rules.run import Progress, Run, Unbounded
 from pursuit.solving.checkpoint import Checkpoint
 from pursuit.solving.compiled import Stretch
 from pursuit.solving.cone_start import begin, check_cone, check_weights
 from pursuit.solving.path import Recorder, SupportPath
 from pursuit.solving.results import Origin, Result, Status, Trace
+from pursuit.solving.scale import in_range
 from pursuit.solving.state import Fingerprint, State
 from pursuit.solving.stopping import Stopping
+from pursuit.solving.verification import Verification, Verified
 
 REFRESH = 1000
 """Iterations between two recomputations of what steps keep up to date."""
@@ -166,17 +168,26 @@ def solve(
     with Crew(thread_count(threads)):
         start, weights0 = _start(given, x0, coef0)
         check_weights(atoms, weights0)
-        unit, scale = atoms.unit() if flag("unit_atoms", unit_atoms) else (_as_given(atoms), None)
+        gradient, unit_atoms = nan, flag("unit_atoms", unit_atoms)
+        if not rules.gradient_free:
+            f, gradient = in_range(given, start, unit_atoms)
+            given = Problem(f, atoms)
+        dtype = np.result_type(f.dtype, atoms.dtype, start.dtype)
+        unit, scale = atoms.astype(dtype).unit() if unit_atoms else (_as_given(atoms), None)
         problem = Problem(f, unit)
         place = (start, weights0, unit_atoms, count("seed", seed))
         mark = Fingerprint(f, atoms, rules.advance, rules.momentum, *place)
         weights = weights0 if weights0 is None or scale is None else weights0 * scale
-        begin = _Beginning(problem, rules, start, weights, place[-1], stop, looks, mark)
+        origin = start if coef0 is None else f.origin(atoms)
+        verify = Verification(given, scale, origin)
+        begin = _Beginning(
+            problem, rules, start, weights, place[-1], stop, looks, mark, verify, gradient
+        )
         driver = begin()
         if resume is not None:
             driver.restore(resume)
         driver.callback, driver.checkpoint = callback, checkpoint
-        finish = _Finish(given, scale, Origin(problem, start, rules))
+        finish = _Finish(scale, Origin(problem, start, rules))
         with bar(rules.name, stop.max_iter, progress) as driver.bar:
             try:
                 return finish(driver, *driver.drive())
@@ -252,6 +263,8 @@ class _Beginning:
     stop: Stopping
     every: int
     mark: Fingerprint
+    verify: Verification
+    gradient: float
 
     def __call__(self) -> _Driver:
         began = time.perf_counter()
@@ -264,7 +277,7 @@ class _Beginning:
             driver.recorder = Recorder()
         if offset is None and Stretch.suits(rules, stepper):
             driver.stretch = Stretch(run, rules, stepper, self.stop, WATCH)
-        driver.offset = offset
+        driver.offset, driver.verify, driver.gradient = offset, self.verify, self.gradient
         driver.preparing = time.perf_counter() - began
         return driver
 
@@ -287,6 +300,10 @@ class _Driver:
     resumed: State | None = None
     kept: Checkpoint | None = None
     _keep_at = -inf
+    verify: Verification
+    gradient: float
+    """The size of the terms whose difference a gradient is: their rounding hides small slopes."""
+    _verified: Verified | None = None
 
     def __init__(
         self, run: Run, stepper: Stepper, stop: Stopping, every: int, mark: Fingerprint
@@ -300,13 +317,17 @@ class _Driver:
         if not isfinite(value):
             raise InputError(f"f: the value at the start is {value}; expected a finite number")
         run.memory.update(first_value=value, best=value, strikes=0.0, first_slope=slope)
+        run.memory["unproved"] = inf
 
     # The loop ---------------------------------------------------------------------------
 
     def drive(self) -> tuple[Status, str]:
         self._record()
         with np.errstate(over="ignore", invalid="ignore"):
-            ended = self._ended_before() or self._loop()
+            try:
+                ended = self._ended_before() or self._loop()
+            except Unbounded as endless:  # a search along a line has moved nothing yet
+                ended, self.whole = self._endless(str(endless)), None
             if not self.rows or self.rows[-1][0] != self.run.t:
                 self._observe()
                 self.off_beat = True
@@ -345,7 +366,7 @@ class _Driver:
     def _iterate(self, end: int) -> tuple[Status, str] | None:
         """All that changes the state of the run: one iteration, or as many before `end` as nobody
         wants to look between; and whether a test was met."""
-        run = self.run
+        run, self._verified = self.run, None
         if self.stretch is None or not self._stretched(self.stretch, end):
             self.last = self.stepper.step()
             run.t += 1
@@ -375,11 +396,18 @@ class _Driver:
         """Whether there is nothing to do: a start that is optimal, a resumed run that had ended."""
         if self.run.t > 0:
             return self._reached() or self._struck()
-        slope, radius = self.run.memory["first_slope"], self.run.problem.atoms.radius
-        if not isnan(slope) and slope <= 8 * self.eps * radius * self.stepper.x.gradient_scale():
+        if self.run.memory["first_slope"] <= self._rounding:
             hull = "cone" if isinstance(self.run.problem.atoms, Cone) else "span"
             return Status.CONVERGED, f"the start is optimal over the {hull} of the atoms"
+        f, atoms = self.run.problem.f, self.run.problem.atoms
+        if f.lowest == -inf and (endless := f.unbounded(atoms, self.stepper.x.vector)):
+            return self._endless(endless)
         return self._value_reached()
+
+    def _endless(self, why: str) -> tuple[Status, str]:
+        """A rule has found no end to the fall of f: where f has a floor, by rounding."""
+        bounded = self.run.problem.f.lowest > -inf
+        return _ended(Status.STALLED) if bounded else (Status.UNBOUNDED, why)
 
     def _reached(self) -> tuple[Status, str] | None:
         """Whether the last iteration met a test; none here depends on what is observed."""
@@ -396,26 +424,57 @@ class _Driver:
         value = x.value()
         # A point keeps its value up to rounding: a close call is settled by computing it anew.
         close = 64 * self.eps * max(abs(value), abs(self.run.memory["first_value"]))
-        if value > goal + close or self.run.problem.f.value(x.vector) > goal:
+        if value > goal + close or self.verified.value > goal:
             return None
         return Status.CONVERGED, message
 
     def _slope_reached(self) -> tuple[Status, str] | None:
-        slope = self.last.slope
+        slope, stands = self.last.slope, self.last.gamma == 0
         if isnan(slope):  # one random direction was seen, and no more
             return None if self.run.t % self.period else self._slope_looked_at()
-        threshold = self.stop.tol * self.run.memory["first_slope"]
-        if slope <= threshold and self.stepper.x.largest_slope() <= threshold:
-            return Status.CONVERGED, f"the slope is at most {self.stop.tol:g} of its first value"
-        if self.last.gamma == 0:
-            return _ended(Status.CONVERGED if slope == 0 else Status.STALLED)
+        if not (slope <= self._threshold or stands):
+            return None
+        kept, threshold = self.stepper.x.largest_slope(), self._threshold
+        if not (stands or kept <= threshold):
+            return None
+        true = self.verified.slope
+        if self.stop.tol and true <= threshold:
+            return self._flat()
+        if slope == 0 and true <= self._rounding:
+            return _ended(Status.CONVERGED)
+        return self._unproved(true, stands and true <= max(2 * kept, self._rounding))
+
+    def _unproved(self, slope: float, final: bool) -> tuple[Status, str] | None:
+        """The run is at its end as it sees it, and the slope is larger than that.
+
+        It goes on from what is true, as long as that helps.
+        """
+        if final or not slope <= 0.5 * self.run.memory["unproved"]:
+            return _ended(Status.STALLED)
+        self.run.memory["unproved"] = slope
+        self._refresh()
+        self.last = Progress(None, nan, nan, nan, nan)  # what it saw is no longer so
         return None
+
+    @cached_property
+    def _threshold(self) -> float:
+        """The slope that `tol` asks for."""
+        return float(self.stop.tol * self.run.memory["first_slope"])
+
+    @cached_property
+    def _rounding(self) -> float:
+        """A slope that is nothing but rounding."""
+        return 8 * self.eps * self.run.problem.atoms.radius * self.gradient
+
+    def _flat(self) -> tuple[Status, str]:
+        return Status.CONVERGED, f"the slope is at most {self.stop.tol:g} of its first value"
 
     def _slope_looked_at(self) -> tuple[Status, str] | None:
         """The slope test of methods with random directions, once in `period` iterations."""
-        threshold = self.stop.tol * self.run.memory["first_slope"]
-        if self.stop.tol and self.stepper.x.largest_slope() <= threshold:
-            return Status.CONVERGED, f"the slope is at most {self.stop.tol:g} of its first value"
+        if not self.stop.tol or self.stepper.x.largest_slope() > self._threshold:
+            return None
+        if self.verified.slope <= self._threshold:
+            return self._flat()
         return None
 
     def _watch(self) -> tuple[Status, str] | None:
@@ -425,7 +484,8 @@ class _Driver:
         if not isfinite(value):
             return self._diverged(value)
         memory["best"] = min(memory["best"], value)
-        high = value - first > first - memory["best"] + 1e-12 * abs(first)
+        rounding = max(1e-12, 64 * self.eps) * abs(first)
+        high = value - first > first - memory["best"] + rounding
         memory["strikes"] = memory["strikes"] + 1 if high else 0.0
         return self._struck()
 
@@ -473,6 +533,13 @@ class _Driver:
     def support(self) -> int:
         x = self.stepper.x
         return x.support if self.offset is None else int(np.count_nonzero(self.coef))
+
+    @property
+    def verified(self) -> Verified:
+        """What is true at the point that a result would return."""
+        if self._verified is None:
+            self._verified = self.verify(self.stepper.x, self.coef)
+        return self._verified
 
     @cached_property
     def eps(self) -> float:
@@ -552,6 +619,7 @@ class _Driver:
         self.resumed = state
 
     def _restore(self, state: State) -> None:
+        self._verified = None
         run, stepper = self.run, self.stepper
         run.t, self.seconds = state.numbers["iteration"], state.numbers["seconds"]
         run.memory.update(state.numbers["memory"])
@@ -595,26 +663,21 @@ def _ended(status: Status) -> tuple[Status, str]:
 class _Finish:
     """Turns the end of a run into a result in the user's scale."""
 
-    problem: Problem
     scale: Array | None
     origin: Origin
 
     @np.errstate(over="ignore", invalid="ignore")
     def __call__(self, driver: _Driver, status: Status, message: str) -> Result:
-        x = driver.stepper.x
-        coef = driver.coef if self.scale is None else driver.coef / self.scale
+        x, (vector, coef, value, slope) = driver.stepper.x, driver.verified
         support = np.flatnonzero(coef)
-        finite = isinstance(self.problem.atoms, FiniteAtoms)
-        used = support.tolist() if finite else [x.ledger.seen[k] for k in support]
-        vector = x.vector.copy()
         return Result(
             x=vector,
             weights=coef[support],
             support=support,
-            used=used,
+            used=[x.ledger.atom(int(k)) for k in support],
             size=len(coef),
-            value=self.problem.f.value(vector),
-            slope=x.largest_slope(),
+            value=value,
+            slope=slope,
             status=status,
             message=message,
             method=self.origin.method.name,

@@ -111,15 +111,16 @@ class SupportPath:
             for gamma, z in moves:
                 point.move(gamma, z)
             return point.vector
-        x = self._start.copy()
+        x = self._start.astype(np.float64)
         for gamma, z in moves:
-            atoms.shift(x, gamma, z)
-        return x
+            x -= gamma * atoms.vector(z).astype(np.float64)
+        return x.astype(weights.dtype)
 
     @cached_property
     def value(self) -> Array:
         """f at each point, computed anew from its coefficients."""
-        return np.array([self._problem.f.value(self.x(size)) for size in self.sizes.tolist()])
+        points = (self.x(size).astype(np.float64) for size in self.sizes.tolist())
+        return np.array([self._problem.f.value(x) for x in points])
 
     @cached_property
     def residual(self) -> Array:

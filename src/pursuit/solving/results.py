@@ -35,6 +35,7 @@ class Status(Enum):
     STOPPED = "the callback asked to stop"
     STALLED = "no further progress is possible in this precision"
     DIVERGED = "the value runs away"
+    UNBOUNDED = "f falls without end"
 
     @property
     def code(self) -> int:
@@ -132,7 +133,8 @@ class Result:
     used
         The atoms behind `support`: handles of the set.
     value, slope
-        f(x) and max \\|⟨∇f(x), z⟩\\| over the atoms that the method ran on.
+        f(x) and max \\|⟨∇f(x), z⟩\\| over the atoms that the method ran on, both at this x and in
+        float64, whatever the run kept up to date on its way.
     status, message, success
         How it ended, in words, and whether a stopping test was met.
     iterations, counts, trace, seconds
