@@ -19,12 +19,15 @@ SOON = 4.0
 """Seconds: an idle machine hears within one, and this one may be busy."""
 
 
-def interrupted(*arguments, after):
-    """Begin a run in another process and interrupt it; how long it took to be heard."""
+def interrupted(*arguments, after, ready=lambda: True):
+    """Begin a run in another process and interrupt it so many seconds after it is ready; how long
+    it took to be heard."""
     command = [sys.executable, "-W", "error", long_runs.__file__, *map(str, arguments)]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
     try:
         assert process.stdout.readline() == "begun\n"
+        while not ready():
+            time.sleep(0.05)
         time.sleep(after)
         sent = time.time()
         process.send_signal(signal.SIGINT)
@@ -43,7 +46,7 @@ def test_an_interrupt_is_heard_within_a_block(name):
 
 def test_an_interrupted_stream_is_continued_to_the_same_codes(tmp_path):
     out = tmp_path / "codes"
-    assert interrupted("stream", out, after=1.0) < SOON
+    assert interrupted("stream", out, after=0.7, ready=out.exists) < SOON
     with pytest.raises(InputError, match="unfinished"):
         Codes.open(out)
     codes, whole = long_runs.stream(out=out, resume=True), long_runs.stream()
