@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 
 from pursuit.base.errors import InputError
-from pursuit.files.arrays import REAL_KINDS, Array, reading
+from pursuit.base.validation import REAL_KINDS
+from pursuit.files.arrays import Array, reading
 from pursuit.unmixing.georeference import georeference_of, raster
 from pursuit.unmixing.layouts import unfold
 from pursuit.unmixing.raw import RawScene

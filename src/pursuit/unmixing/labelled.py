@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from pursuit.base.errors import InputError
-from pursuit.base.validation import real_array
-from pursuit.files.arrays import REAL_KINDS
+from pursuit.base.validation import REAL_KINDS, real_array
 from pursuit.unmixing.extraction import Array
 from pursuit.unmixing.unmixed import Unmixing, endmember_names
 
