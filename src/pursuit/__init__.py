@@ -121,6 +121,7 @@ _HOME = {
     "Corrective": "active.orthogonal",
     "Greedy": "rules.advances",
     "Adaptive": "acceleration.adaptive",
+    "Conjugate": "acceleration.accelerated",
     "FixedNu": "rules.momentum",
     "Plain": "rules.momentum",
     "Method": "methods",

@@ -57,7 +57,7 @@ def test_a_solve_computes_no_certificate(monkeypatch):
         ("matching-pursuit", "R_A"),
         ("random-pursuit", "R_A"),
         ("greedy-greedy", "ν"),
-        ("accelerated", "‖x* − x_s‖_P"),
+        (methods.accelerated(exploration=2), "‖x* − x_s‖_P"),
     ],
 )
 def test_the_missing_constant_is_named_where_f_is_not_strongly_convex(name, constant):
@@ -115,7 +115,7 @@ def test_the_affine_invariant_acceleration_holds_surely():
 
 
 def test_a_phase_of_known_distance_is_certified():
-    method = methods.accelerated(patience=0, restart=False, exploration=1)
+    method = methods.accelerated(exploration=1)
     run = solve(SINGULAR, Coordinates(6), method, max_iter=10, tol=0)
     beta = run.state.numbers["memory"]["beta"]
     known = certify(run, given={"‖x* − x_s‖_P": 2.0})
