@@ -192,7 +192,9 @@ def _by_energy(
         return
     known = {"S": root * root, "μ_P": mu_P}
     yield Certificate(bound, "f(x) − f* ≤ S / (2 μ_P)", known)
-    R = sqrt(sampling.moments.norm2(seen.point - origin.start)) + root / (mu_P - seen.dent)
+    moments = sampling.moments
+    R = (1 + moments.rounding) * sqrt(moments.norm2(seen.point - origin.start))
+    R += root / (mu_P.lower - seen.dent)
     with suppress(InputError):
         R = min(R, ground["‖x* − x0‖_P"])
     beta = float(result.state.numbers["memory"]["beta"])

@@ -333,9 +333,7 @@ def conjugate(
     and no slope is left along v − x. Its own sampling is taken where none is given.
     """
     if not isinstance(f, QuadraticObjective):
-        raise MissingConstant(
-            "e_t", "the slope along v − x is known before for quadratics only"
-        )
+        raise MissingConstant("e_t", "the slope along v − x is known before for quadratics only")
     sampling = geometry.preconditioner(f, atoms) if sampling is None else sampling
     ground = Ground(f, atoms, x0, sampling, given=given)
     L_P, distance = ground["L_P"], ground["‖x* − x0‖_P"]
