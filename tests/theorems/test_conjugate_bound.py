@@ -131,7 +131,7 @@ def test_each_step_minimises_f_over_all_earlier_ones():
         assert np.linalg.norm(watched.x - best) <= 1e-9 * np.linalg.norm(best)
 
 
-def test_the_rate_on_quadratics_holds_surely_and_is_printed_beside_what_is_reached():
+def test_the_rate_on_quadratics_holds_surely():
     for seed in range(20):
         f, atoms, p = large(seed)
         for sampling in (None, p):
