@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from pursuit import rates as rates
     from pursuit import testing as testing
     from pursuit import unmixing as unmixing
+    from pursuit.acceleration.accelerated import Conjugate as Conjugate
     from pursuit.acceleration.adaptive import Adaptive as Adaptive
     from pursuit.active.blended import Blended as Blended
     from pursuit.active.orthogonal import Corrective as Corrective
@@ -121,6 +122,7 @@ _HOME = {
     "Corrective": "active.orthogonal",
     "Greedy": "rules.advances",
     "Adaptive": "acceleration.adaptive",
+    "Conjugate": "acceleration.accelerated",
     "FixedNu": "rules.momentum",
     "Plain": "rules.momentum",
     "Method": "methods",

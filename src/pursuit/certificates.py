@@ -1,9 +1,10 @@
 """What a result can prove about itself: f(x) − f* ≤ …, or the constant that is missing.
 
-Three inequalities, the tightest that applies:
+Four inequalities, the tightest that applies:
 
 - f(x) − f* ≤ ‖∇f(x)‖²_{A*}/(2μ_A), anywhere in lin(A);
 - f(x) − f* ≤ R_A‖∇f(x)‖_{A*}, inside the level set of x0, where R_A is given;
+- for "accelerated", f(x) − f* ≤ S/(2μ_P), S = Σ p_j⟨∇f(x), z_j⟩², anywhere in lin(A);
 - for the accelerated methods, E[β_t(f(x_t) − f*)] ≤ ½‖x* − x_s‖_P², x_s the point where the
   phase of the run began (the start x0, unless the method restarts). With ½‖x* − v_t‖_P² added,
   what stands under E is a supermartingale, so by Markov's inequality (Ville's, at any stopping
@@ -18,13 +19,15 @@ and what rounding may have done to the run itself is measured.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
 from functools import singledispatch
-from math import inf, isfinite, isnan
+from math import inf, isfinite, isnan, sqrt
 
 import numpy as np
 
 from pursuit import geometry
+from pursuit.acceleration.accelerated import Conjugate
 from pursuit.acceleration.adaptive import Adaptive
 from pursuit.atoms.base import FiniteAtoms
 from pursuit.atoms.cone import Cone
@@ -113,6 +116,8 @@ def certify(
     try:
         with np.errstate(over="ignore", invalid="ignore"):
             sure = list(_by_slope(result, result.origin, given, reasons))
+            with suppress(InputError):
+                sure += _by_energy(result, result.origin, given)
             if sure:
                 return min(sure, key=lambda certificate: certificate.bound)
             return _by_potential(result, result.origin, given, eta)
@@ -166,6 +171,38 @@ def _rounding_of_values(result: Result, origin: Origin) -> float:
     """What f(x) ≤ f(x0), as computed, may hide."""
     values = abs(result.value) + abs(origin.problem.f.value(origin.start))
     return ULPS * float(np.finfo(result.x.dtype).eps) * values
+
+
+def _by_energy(
+    result: Result, origin: Origin, given: Mapping[str, float] | None
+) -> Iterator[Certificate]:
+    """f(x) − f* ≤ S/(2μ_P) and ≤ R²/(2β_t), for a rule that surely keeps its bound from x0.
+
+    S = Σ p_j⟨∇f(x), z_j⟩², and R bounds ‖x* − x0‖_P: by ‖x − x0‖_P + √S/μ_P, where it is not known.
+    """
+    (f, atoms), rules = (origin.problem.f, origin.problem.atoms), origin.method
+    promise = guarantee(rules.momentum, rules.advance, origin.problem)
+    if not (promise.surely and promise.from_start and isinstance(atoms, FiniteAtoms)):
+        return
+    ground = Ground(f, atoms, origin.start, promise.sampling, given=given)
+    seen, sampling = geometry.slope_at(f, atoms, result.x), as_sampling(atoms, promise.sampling)
+    c = np.abs(atoms.correlate(atoms.lin.project(seen.gradient)))
+    # What rounding may have taken off the largest slope it may have taken off each.
+    root, mu_P = sqrt(float(sampling.p @ c**2)) + seen.value - float(c.max()), ground["μ_P"]
+    bound = outward(replace(seen, value=root).gap(mu_P.lower))
+    if not isfinite(bound):
+        return
+    known = {"S": root * root, "μ_P": mu_P}
+    yield Certificate(bound, "f(x) − f* ≤ S / (2 μ_P)", known)
+    moments = sampling.moments
+    R = (1 + moments.rounding) * sqrt(moments.norm2(seen.point - origin.start))
+    R += root / (mu_P.lower - seen.dent)
+    with suppress(InputError):
+        R = min(R, ground["‖x* − x0‖_P"])
+    beta = float(result.state.numbers["memory"]["beta"])
+    if beta > 0:
+        bound = outward(max(R * (R / (2 * beta)), _left_by_rounding(result, origin)))
+        yield Certificate(bound, "f(x) − f* ≤ ½R² / β_t", {"R": R, "β_t": beta, **known})
 
 
 def _by_potential(
@@ -281,11 +318,18 @@ def _(momentum: Adaptive, advance: Advance, problem: Problem) -> Guarantee:
         return Guarantee(momentum.sampling, {}, surely, from_start=False)
     draws = 1 + (0 if surely else (atoms.rank - 1) / (momentum.exploration or 1))
     needed = geometry.smoothness(problem.f, atoms).upper * draws
-    if momentum.restart or momentum.limit(problem) > 0 or not _as_good_as_algorithm_2(advance):
-        raise MissingConstant("κ", "a fixed one is covered without phases, with Algorithm 2's step")
+    if not _as_good_as_algorithm_2(advance):
+        raise MissingConstant("κ", "a fixed one is covered with Algorithm 2's step")
     if kappa < needed * (1 - 1e-12):
         raise MissingConstant("κ", f"{kappa:.6g} is below the proved {needed:.6g}")
     return Guarantee(momentum.sampling, {"κ": kappa}, surely)
+
+
+@guarantee.register(Conjugate)
+def _(momentum: Conjugate, advance: Advance, problem: Problem) -> Guarantee:
+    if not momentum.suits(problem):
+        return guarantee(Adaptive(None, momentum.sampling), advance, problem)
+    return Guarantee(momentum.sampled(problem), {}, surely=True)
 
 
 def _as_good_as_algorithm_2(advance: Advance) -> bool:

@@ -24,6 +24,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from pursuit.acceleration.accelerated import Conjugate
 from pursuit.acceleration.adaptive import Adaptive, largest_curvature
 from pursuit.active.blended import Blended
 from pursuit.active.orthogonal import Corrective
@@ -108,21 +109,32 @@ def greedy_greedy(
 def accelerated(
     *,
     exploration: int | None = None,
-    subspace: bool = True,
-    patience: float | None = None,
-    restart: bool = True,
-    monotone: bool = False,
     sampling: object | None = None,
-    advance: Advance | None = None,
+    memory: int | None = None,
 ) -> Method:
-    """Acceleration without parameters: Theorem 8's bound holds though neither ν nor L is known.
+    """Acceleration without parameters: x goes to the best point of a plane of earlier steps.
 
-    It starts as matching pursuit with exact line search and accelerates where that turns slow.
-    All atoms then enter: give `exploration=1` to have the second sequence move along one drawn
-    atom an iteration, as in Algorithm 4. The options are those of `pursuit.Adaptive`.
+    On quadratics these are conjugate gradients with a memory, preconditioned by the sampling and
+    with a certificate; linear models take Newton steps on the plane. All atoms enter: give
+    `exploration=m` to have a second sequence move along m drawn atoms an iteration, as in
+    Algorithm 4. Any other f, and infinite sets, are accelerated in that way too.
+
+    Parameters
+    ----------
+    exploration
+        The number of atoms drawn an iteration; see `pursuit.Adaptive`.
+    sampling
+        A `Sampling`, or probabilities, which act as a preconditioner; scale-invariant where not
+        given.
+    memory
+        The most earlier steps to keep; see `pursuit.Conjugate`.
     """
-    momentum = Adaptive(exploration, subspace, patience, restart, monotone, sampling=sampling)
-    return Method("accelerated", advance or Greedy(Steepest(), ExactLineSearch()), momentum)
+    if exploration is not None and memory is not None:
+        raise InputError("memory: with exploration no earlier step is kept; expected one of them")
+    momentum: Momentum = Conjugate(memory, sampling)
+    if exploration is not None:
+        momentum = Adaptive(exploration, sampling)
+    return Method("accelerated", Greedy(Steepest(), ExactLineSearch()), momentum)
 
 
 def accelerated_affine_invariant(
@@ -133,13 +145,7 @@ def accelerated_affine_invariant(
     Nesterov's method in the P-norm, with x moved along the oracle's atom. On the atoms as given
     (`unit_atoms=False`) its iterates are affine invariant. L_A is computed unless given.
     """
-    momentum = Adaptive(
-        subspace=False,
-        patience=0,
-        restart=False,
-        kappa=largest_curvature if L_A is None else L_A,
-        sampling=sampling,
-    )
+    momentum = Adaptive(None, sampling, largest_curvature if L_A is None else L_A)
     advance = Greedy(Steepest(), AffineInvariant(L_A))
     return Method("accelerated-affine-invariant", advance, momentum)
 

@@ -28,7 +28,7 @@ from pursuit.atoms.cone import Cone
 from pursuit.base.errors import InputError
 from pursuit.base.validation import Array, non_negative, positive, shown
 from pursuit.geometry import AGREE, Constant, Kind
-from pursuit.objectives.base import Objective
+from pursuit.objectives.base import Objective, QuadraticObjective
 from pursuit.objectives.problem import Problem
 
 NEARLY = 1e-3
@@ -150,6 +150,8 @@ _COMPUTED: dict[str, Callable[[Ground], Constant]] = {
     "μ": lambda g: geometry.euclidean_convexity(g.f, g.atoms),
     "L_A": lambda g: geometry.smoothness(g.f, g.atoms),
     "μ_A": _convex,
+    "L_P": lambda g: geometry.sampled_smoothness(g.f, g.atoms, g.sampling),
+    "μ_P": lambda g: geometry.sampled_convexity(g.f, g.atoms, g.sampling),
     "R_A": lambda g: geometry.level_radius(g.f, g.atoms, g.x0),
     "ε_0": lambda g: geometry.gap(g.f, g.atoms, g.x0),
     "δ̂²": lambda g: geometry.sampling_quality(g.atoms, g.sampling),
@@ -323,6 +325,33 @@ def theorem_9(
     return _accelerated("Theorem 9", "ν′", Ground(f, atoms, x0, sampling, given=given))
 
 
+def conjugate(
+    f: Objective,
+    atoms: FiniteAtoms,
+    x0: object | None = None,
+    *,
+    sampling: object | None = None,
+    given: Mapping[str, float] | None = None,
+) -> Rate:
+    """2 L_P ‖x* − x0‖_P² / (t + 1)² for "accelerated" on a quadratic, while it keeps all steps.
+
+    β_t(f(x_t) − f*) ≤ ½‖x* − x0‖_P², and β_t ≥ (t + 1)²/(4L_P) since f falls by S/(2L_P) or more
+    and no slope is left along v − x. Its own sampling is taken where none is given.
+    """
+    if not isinstance(f, QuadraticObjective):
+        raise MissingConstant("e_t", "the slope along v − x is known before for quadratics only")
+    sampling = geometry.preconditioner(f, atoms) if sampling is None else sampling
+    ground = Ground(f, atoms, x0, sampling, given=given)
+    L_P, distance = ground["L_P"], ground["‖x* − x0‖_P"]
+    return Rate(
+        "Conjugate acceleration",
+        "f(x_t) − f* ≤ 2 L_P ‖x* − x0‖_P² / (t + 1)²",
+        {"L_P": L_P, "‖x* − x0‖_P": distance},
+        lambda t: 2 * L_P * distance**2 / (t + 1) ** 2,
+        first=1,
+    )
+
+
 def parameter_free(
     f: Objective,
     atoms: AtomSet,
@@ -332,7 +361,7 @@ def parameter_free(
     exploration: int | None = 1,
     given: Mapping[str, float] | None = None,
 ) -> Rate:
-    """2 κ ‖x* − x0‖_P² / (t(t + 1)) for parameter-free acceleration, in its phase from x0.
+    """2 κ ‖x* − x0‖_P² / (t(t + 1)) for `pursuit.Adaptive`, in its phase from x0.
 
     E[β_t ε_t] ≤ ½‖x* − x0‖_P² whatever κ_t it chose, and β_t ≥ t(t + 1)/(4κ) for the largest κ
     that it can need: L_A(1 + (r − 1)/m) with `exploration` m. None stands for all atoms, where
@@ -342,7 +371,7 @@ def parameter_free(
     L_A, distance, r = ground["L_A"], ground["‖x* − x0‖_P"], ground["r"]
     cap = float(L_A) if exploration is None else L_A * (1 + (r - 1) / exploration)
     return Rate(
-        "Parameter-free acceleration",
+        "Parameter-free acceleration from a blend",
         ("" if exploration is None else "E ") + "f(x_t) − f* ≤ 2 κ ‖x* − x0‖_P² / (t (t + 1))",
         {"κ": cap, "L_A": L_A, "r": r, "‖x* − x0‖_P": distance},
         lambda t: 2 * cap * distance * distance / (t * (t + 1)),

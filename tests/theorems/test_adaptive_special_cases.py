@@ -5,7 +5,7 @@ import pytest
 from equivalence.paper_boxes import accelerated_matching_pursuit
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from theorems.adaptive_runs import Watched, metric, minimiser, problems
+from theorems.accelerated_runs import Watched, metric, minimiser, problems
 from theorems.instances import MANY, instances
 
 from pursuit import (
@@ -39,7 +39,7 @@ def iterates(f, atoms, method, T, x0=None, seed=0):
 def test_with_kappa_fixed_to_L_nu_one_draw_and_no_bank_it_is_algorithm_4(case, seed):
     T, f, atoms = 25, case.f, case.atoms
     nu = geometry.nu(atoms).upper
-    momentum = Adaptive(exploration=1, subspace=False, patience=0, restart=False, kappa=f.L * nu)
+    momentum = Adaptive(exploration=1, kappa=f.L * nu)
     ours = iterates(f, atoms, Method("ours", Greedy(Steepest(), Smooth()), momentum), T, seed=seed)
     library = methods.accelerated_matching_pursuit(nu=nu)
     theirs = iterates(f, atoms, library, T, seed=seed)
@@ -98,7 +98,7 @@ def test_the_affine_invariant_variant_obeys_its_bound_surely():
 def test_kappa_never_exceeds_L_A_by_more_than_a_refusal_raises_it():
     for f, Z in problems(40, seed=6):
         L_A = geometry.smoothness(f, Dictionary(Z)).upper
-        watched = Watched(f, Dictionary(Z), patience=0, restart=False)
+        watched = Watched(f, Dictionary(Z), momentum=Adaptive())
         for _ in range(30):
             if watched.step().slope < 1e-8:
                 break

@@ -19,7 +19,7 @@ from pursuit import (
     rates,
     solve,
 )
-from pursuit.certificates import certify
+from pursuit.certificates import _by_energy, certify
 
 rng = np.random.default_rng(0)
 SINGULAR = LeastSquares(rng.standard_normal((3, 6)), rng.standard_normal(3))
@@ -57,7 +57,7 @@ def test_a_solve_computes_no_certificate(monkeypatch):
         ("matching-pursuit", "R_A"),
         ("random-pursuit", "R_A"),
         ("greedy-greedy", "ν"),
-        ("accelerated", "‖x* − x_s‖_P"),
+        (methods.accelerated(exploration=2), "‖x* − x_s‖_P"),
     ],
 )
 def test_the_missing_constant_is_named_where_f_is_not_strongly_convex(name, constant):
@@ -105,6 +105,63 @@ def test_the_certificate_is_at_most_the_rate_over_eta():
     assert run.certificate.bound <= rates.theorem_9(SINGULAR, Coordinates(6))(30) / 0.05
 
 
+def test_accelerated_states_its_energy_and_the_convexity_in_the_P_norm():
+    f = LeastSquares(rng.standard_normal((20, 6)), rng.standard_normal(20))
+    atoms = Dictionary(rng.standard_normal((12, 6))).unit().atoms
+    run = solve(f, atoms, "accelerated", max_iter=5, tol=0)
+    p = geometry.preconditioner(f, atoms).p
+    energy = float(p @ (atoms.matrix @ f.gradient(run.x)) ** 2)
+    mu_P = geometry.sampled_convexity(f, atoms, p)
+    assert run.certificate.inequality == "f(x) − f* ≤ S / (2 μ_P)"
+    assert run.certificate.bound == pytest.approx(energy / (2 * mu_P), rel=1e-6)
+    assert run.certificate.constants == pytest.approx({"S": energy, "μ_P": mu_P}, rel=1e-6)
+    assert run.value - rates.optimal_value(f, atoms) <= run.certificate.bound
+
+
+def flat_bowl():
+    """Least squares with singular values 1 … 1e-4, all correlated, from a point of length one."""
+    left, right = (np.linalg.qr(rng.standard_normal((9, 9)))[0] for _ in range(2))
+    A = left * np.geomspace(1, 1e-4, 9) @ right
+    x = rng.standard_normal(9)
+    return LeastSquares(A, A @ x / np.linalg.norm(x))
+
+
+def test_where_f_is_nearly_flat_accelerated_is_certified_by_the_distance_of_its_start():
+    f, atoms = flat_bowl(), Coordinates(9)
+    run = solve(f, atoms, "accelerated", max_iter=4, tol=0)
+    certificate, p = run.certificate, geometry.preconditioner(f, atoms).p
+    assert certificate.inequality == "f(x) − f* ≤ ½R² / β_t"
+    assert certificate.constants["R"] == pytest.approx(geometry.distance(f, atoms, None, p))
+    assert run.value <= certificate.bound < certificate.constants["S"] / (2e-8)
+
+
+def test_where_that_is_not_known_it_is_bounded_by_where_the_run_is(monkeypatch):
+    """‖x* − x0‖_P ≤ ‖x − x0‖_P + √S/μ_P, closer and closer as the run goes on."""
+    f, atoms = flat_bowl(), Coordinates(9)
+    p = geometry.preconditioner(f, atoms).p
+    true, moments = geometry.distance(f, atoms, None, p), geometry.second_moment(atoms, p)
+    monkeypatch.setitem(rates._COMPUTED, "‖x* − x0‖_P", rates._unrecorded)
+    radii = []
+    for steps in (1, 4, 8):
+        run = solve(f, atoms, "accelerated", max_iter=steps, tol=0)
+        found = list(_by_energy(run, run.origin, None))[-1].constants
+        assert found["R"] == pytest.approx(
+            moments.norm2(run.x) ** 0.5 + found["S"] ** 0.5 / found["μ_P"], rel=1e-3
+        )
+        radii.append(found["R"])
+    assert radii[0] > radii[-1] >= true * (1 - 1e-9)
+
+
+def test_where_f_is_flat_accelerated_is_certified_by_its_potential_or_says_what_is_missing():
+    run = solve(SINGULAR, Coordinates(6), "accelerated", max_iter=2, tol=0)
+    assert run.certificate.inequality == "f(x) − f* ≤ ½‖x* − x0‖_P² / β_t"
+    assert run.value - rates.optimal_value(SINGULAR, Coordinates(6)) <= run.certificate.bound
+    X = rng.standard_normal((8, 3))
+    loss = Logistic(X, np.sign(X[:, 0]))
+    missing = solve(loss, Coordinates(3), "accelerated", max_iter=2, tol=0).certificate.missing
+    assert "‖x* − x0‖_P: the distance to an optimum has no known bound" in missing
+
+
 def test_the_affine_invariant_acceleration_holds_surely():
     run = solve(SINGULAR, Coordinates(6), "accelerated-affine-invariant", max_iter=30, tol=0)
     assert run.certificate.confidence == 1
@@ -115,7 +172,7 @@ def test_the_affine_invariant_acceleration_holds_surely():
 
 
 def test_a_phase_of_known_distance_is_certified():
-    method = methods.accelerated(patience=0, restart=False, exploration=1)
+    method = methods.accelerated(exploration=1)
     run = solve(SINGULAR, Coordinates(6), method, max_iter=10, tol=0)
     beta = run.state.numbers["memory"]["beta"]
     known = certify(run, given={"‖x* − x_s‖_P": 2.0})

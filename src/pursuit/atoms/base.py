@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -20,6 +20,9 @@ Atom = Any
 """An atom is an opaque handle: a row number, an array, a pair (u, v)."""
 OFF = 1e-6
 """A point this far from lin(A), relative to its norm, still counts as one of it."""
+
+IMAGES = 256
+"""Atoms whose images are computed together."""
 
 
 class Unit(NamedTuple):
@@ -158,6 +161,11 @@ class FiniteAtoms(AtomSet):
     @abstractmethod
     def combine(self, weights: Array) -> Array:
         """Σ weights_j z_j."""
+
+    def images(self, A: Any) -> Iterator[Any]:
+        """A z_j for every atom of a linear map A, as the columns of one matrix after another."""
+        for first in range(0, len(self), IMAGES):
+            yield A @ self.matrix[first : first + IMAGES].T
 
     def correlate_some(self, d: Array, places: Array) -> Array:
         """⟨z_j, d⟩ for the atoms at some places."""

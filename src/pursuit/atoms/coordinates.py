@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -54,6 +55,9 @@ class Coordinates(FiniteAtoms):
         if isinstance(A, np.ndarray):
             return A[:, z]
         return super().image(A, z)
+
+    def images(self, A: Any) -> Iterator[Any]:
+        return iter([A]) if hasattr(A, "__getitem__") else super().images(A)
 
     def shift(self, x: Array, gamma: float, z: Atom) -> None:
         x[z] -= gamma

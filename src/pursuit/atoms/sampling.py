@@ -180,14 +180,16 @@ def _probabilities(atoms: AtomSet, p: object) -> Array:
             "sampling: expected probabilities of at least 0 that sum to 1, got a smallest of "
             f"{array.min():.3g} and a sum of {array.sum():.6g}"
         )
+    normalised: Array = array / array.sum()
     drawn = array > 0
-    rank = atoms.rank if drawn.all() else lin(atoms.matrix[drawn]).rank
+    if drawn.all():
+        return normalised
+    rank = lin(atoms.matrix[drawn]).rank
     if rank < atoms.rank:
         raise InputError(
             f"sampling: the atoms with positive probability span {rank} of {atoms.rank} "
             "dimensions; expected probabilities that reach all of lin(A)"
         )
-    normalised: Array = array / array.sum()
     return normalised
 
 

@@ -18,6 +18,7 @@ from pursuit.geometry.curvature import (
     euclidean_convexity,
     safe_strong_convexity,
     sampled_convexity,
+    sampled_smoothness,
     smoothness,
     strong_convexity,
 )
@@ -25,6 +26,7 @@ from pursuit.geometry.door import checked
 from pursuit.geometry.moments import leverage, optimal_sampling, sampling_quality, second_moment
 from pursuit.geometry.norms import diameter, dual_norm, gauge, radius
 from pursuit.geometry.nu import nu, nu_random, safe_nu
+from pursuit.geometry.preconditioner import preconditioner
 from pursuit.geometry.slope import Slope, slope_at
 from pursuit.geometry.start import distance, gap, level_radius, start_point
 
@@ -47,10 +49,12 @@ __all__ = [
     "nu",
     "nu_random",
     "optimal_sampling",
+    "preconditioner",
     "radius",
     "safe_nu",
     "safe_strong_convexity",
     "sampled_convexity",
+    "sampled_smoothness",
     "sampling_quality",
     "second_moment",
     "slope_at",

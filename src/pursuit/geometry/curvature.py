@@ -198,6 +198,22 @@ def sampled_convexity(f: Objective, atoms: AtomSet, sampling: object | None = No
     return _relative(H, frame @ basis.T, moments.rounding, serves)
 
 
+def sampled_smoothness(f: Objective, atoms: AtomSet, sampling: object | None = None) -> Constant:
+    """L_P = max dᵀHd/‖d‖_P² over lin(A), at most L_A: what conjugate acceleration depends on."""
+    serves = "the rate of conjugate acceleration"
+    if not curved(f, atoms):
+        return Constant(smoothness(f, atoms).upper, Kind.UPPER, serves)
+    assert isinstance(f, QuadraticObjective)
+    moments, basis = as_sampling(atoms, sampling).moments, basis_of(atoms)
+    frame, H = dense(moments.frame) @ basis.T, SpanHessian(f, basis, tilt(atoms))
+    if not H.clear:
+        return Constant(smoothness(f, atoms).upper, Kind.UPPER, serves)
+    largest = float(np.linalg.norm(frame @ H.root, 2))
+    doubt = moments.rounding + 2 * _blur(frame) + H.doubt + 8 * len(frame) * EPS
+    ends = [product("L_P", max(1 + sign * doubt, 0.0), largest, largest) for sign in (-1, 1)]
+    return at_most(ends[0], ends[1], serves)
+
+
 def _relative(H: SpanHessian, frame: Array, rounding: float, serves: str) -> Constant:
     """λ_min of F H Fᵀ = (F H^½)(F H^½)ᵀ, F known up to what rounding does to FᵀF."""
     if not H.clear or H.singular:

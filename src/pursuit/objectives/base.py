@@ -15,6 +15,9 @@ from pursuit.base.validation import Array
 if TYPE_CHECKING:
     from pursuit.points.base import Point
 
+ULPS = 16
+"""Units in the last place that a curvature may owe to rounding."""
+
 
 class Objective(ABC):
     """A convex and L-smooth f: give `shape`, `value` and `gradient`, and `L` where it is known.
@@ -89,6 +92,24 @@ class Objective(ABC):
         """f with its data in float64; itself where it has no other."""
         return self
 
+    def curvatures(self, atoms: FiniteAtoms) -> Array:
+        """`curvature` of every atom of a finite set."""
+        each = (
+            self.curvature(atoms.vector(j), self.atom_image(atoms, j)) for j in range(len(atoms))
+        )
+        return np.fromiter(each, np.float64, len(atoms))
+
+    def flat(self, eps: float) -> float:
+        """The share of Σ a_j²h_j below which the curvature of Σ a_j z_j, as computed, is rounding.
+
+        h_j is the curvature of z_j. That of a sum of squares is as small as its terms allow.
+        """
+        return (ULPS * eps) ** 2
+
+    def evenness(self, atoms: FiniteAtoms, curvatures: Array) -> Array:
+        """How evenly the image of each atom is spread; ones where that says nothing about f."""
+        return np.ones(len(atoms))
+
     def origin(self, atoms: AtomSet) -> Array:
         """Zero, where a run begins unless told otherwise."""
         return np.zeros(atoms.shape, np.result_type(self.dtype, atoms.dtype))
@@ -125,6 +146,9 @@ class QuadraticObjective(Objective):
 
     isometric: bool = False
     """Whether zᵀHz′ is the inner product of the images of z and z′."""
+
+    def flat(self, eps: float) -> float:
+        return super().flat(eps) if self.isometric else ULPS * eps
 
     def pull(self, image: Array) -> Array:
         """H d, the image of d being known."""

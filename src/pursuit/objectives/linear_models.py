@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from pursuit.atoms.base import Atom, AtomSet
+from pursuit.atoms.base import Atom, AtomSet, FiniteAtoms
 from pursuit.base.errors import InputError
 from pursuit.base.lengths import EPS, length
 from pursuit.base.precision import peak
@@ -22,6 +22,7 @@ from pursuit.objectives.quadratic import (
     largest_singular_value,
     linear_map,
     magnitudes,
+    power_sums,
     squared,
 )
 
@@ -31,6 +32,14 @@ if TYPE_CHECKING:
 Rows = slice | Array
 """The samples that a column of X touches: all of them, or the row numbers of a sparse one."""
 EVERY = slice(None)
+
+
+class Expansion(NamedTuple):
+    """Σ wᵢ ℓᵢ(uᵢ), and wᵢ ℓᵢ′(uᵢ) and wᵢ ℓᵢ″(uᵢ) for each sample."""
+
+    value: float
+    slopes: Array
+    bends: Array
 
 
 class LinearModel(ThroughImage):
@@ -79,6 +88,16 @@ class LinearModel(ThroughImage):
     def bends(self, u: Array, rows: Rows = EVERY) -> Array:
         """wᵢ ℓᵢ″(uᵢ); where ℓᵢ′ has a kink, a number between its one-sided derivatives."""
 
+    def majorants(self, u: Array) -> Array:
+        """Bends of parabolas that touch wᵢ ℓᵢ at uᵢ and nowhere are below it."""
+        majorants: Array = self.bend * self.weights.astype(np.float64)
+        return majorants
+
+    def expansion(self, u: Array) -> Expansion:
+        """Losses, slopes and bends at once."""
+        value = float(self.losses(u).sum(dtype=np.float64))
+        return Expansion(value, self.slopes(u), self.bends(u))
+
     # What an objective is ---------------------------------------------------------------
 
     def image(self, x: Array) -> Array:
@@ -102,6 +121,15 @@ class LinearModel(ThroughImage):
 
     def curvature(self, z: Array, image: Array) -> float:
         return self.bend * _dot(self.weights * image, image) + self.l2 * _dot(z, z)
+
+    def curvatures(self, atoms: FiniteAtoms) -> Array:
+        squares = power_sums(self.X, atoms, 2, self.weights)
+        return self.bend * squares + self.l2 * atoms.norms.astype(np.float64) ** 2
+
+    def evenness(self, atoms: FiniteAtoms, curvatures: Array) -> Array:
+        """(Σ √wᵢ|(Xz_j)ᵢ|)² bend/h_j: about the number of samples that z_j reaches."""
+        sums = power_sums(self.X, atoms, 1, np.sqrt(self.weights))
+        return np.where(sums > 0, self.bend * sums * sums / curvatures, 1.0)
 
     @cached_property
     @single_threaded_blas
@@ -166,21 +194,45 @@ class Logistic(LinearModel):
         return Logistic(doubled(self.X), self.y, self.l2, self.weights)
 
     def losses(self, u: Array, rows: Rows = EVERY) -> Array:
-        losses: Array = self.weights[rows] * np.logaddexp(0, np.negative(self.y[rows]) * u)
+        t, far = self._margins(u, rows)
+        losses: Array = self.weights[rows] * (np.log1p(far) - np.minimum(t, 0))
         return losses
 
     def slopes(self, u: Array, rows: Rows = EVERY) -> Array:
-        from scipy.special import expit
-
-        y: Array = self.y[rows]
-        slopes: Array = np.negative(self.weights[rows]) * y * expit(np.negative(y) * u)
-        return slopes
+        t, far = self._margins(u, rows)
+        return self._slopes(t, far, 1 / (1 + far), rows)
 
     def bends(self, u: Array, rows: Rows = EVERY) -> Array:
-        from scipy.special import expit
-
-        bends: Array = self.weights[rows] * expit(u) * expit(np.negative(u))
+        _, far = self._margins(u, rows)
+        bends: Array = self.weights[rows] * far / (1 + far) ** 2
         return bends
+
+    def expansion(self, u: Array) -> Expansion:
+        t, far = self._margins(u, EVERY)
+        near: Array = 1 / (1 + far)
+        losses: Array = np.log1p(far) - np.minimum(t, 0)
+        losses *= self.weights
+        bends: Array = far * near * near
+        bends *= self.weights
+        slopes = self._slopes(t, far, near, EVERY)
+        return Expansion(float(losses.sum(dtype=np.float64)), slopes, bends)
+
+    def _margins(self, u: Array, rows: Rows) -> tuple[Array, Array]:
+        """t = y·u, and exp(−|t|), of which everything else is made without overflow."""
+        t: Array = self.y[rows] * u
+        far: Array = np.exp(-np.abs(t))
+        return t, far
+
+    def _slopes(self, t: Array, far: Array, near: Array, rows: Rows) -> Array:
+        """−w y/(1 + exp(t))."""
+        slopes: Array = self._signed[rows] * near
+        slopes *= np.where(t > 0, far, 1)
+        return slopes
+
+    @cached_property
+    def _signed(self) -> Array:
+        signed: Array = np.negative(self.weights) * self.y
+        return signed
 
 
 class Huber(LinearModel):
@@ -231,6 +283,10 @@ class Huber(LinearModel):
     def bends(self, u: Array, rows: Rows = EVERY) -> Array:
         bends: Array = self.weights[rows] * (np.abs(u - self.y[rows]) <= self.delta)
         return bends
+
+    def majorants(self, u: Array) -> Array:
+        majorants: Array = self.weights / np.maximum(np.abs(u - self.y) / self.delta, 1)
+        return majorants
 
 
 def by_columns(X: Any) -> Any:

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from pursuit.atoms.base import Atom, AtomSet
+from pursuit.atoms.base import Atom, AtomSet, FiniteAtoms
 from pursuit.base.errors import InputError
 from pursuit.base.lengths import EPS, length
 from pursuit.base.precision import norm, peak
@@ -20,6 +20,9 @@ from pursuit.objectives.base import QuadraticObjective, ThroughImage
 
 DENSE_LIMIT = 2000
 """Up to this size the largest singular value is taken from a dense factorisation."""
+
+ROWS = 16
+"""Rows of a matrix that are looked at together."""
 
 
 class SquaredDistance(QuadraticObjective):
@@ -62,6 +65,10 @@ class SquaredDistance(QuadraticObjective):
 
     def curvature(self, z: Array, image: Array) -> float:
         return float(np.vdot(z, z))
+
+    def curvatures(self, atoms: FiniteAtoms) -> Array:
+        squares: Array = atoms.norms.astype(np.float64) ** 2
+        return squares
 
 
 class LeastSquares(ThroughImage, QuadraticObjective):
@@ -134,6 +141,9 @@ class LeastSquares(ThroughImage, QuadraticObjective):
 
     def atom_image(self, atoms: AtomSet, z: Atom) -> Array:
         return atoms.image(self.A, z)
+
+    def curvatures(self, atoms: FiniteAtoms) -> Array:
+        return power_sums(self.A, atoms, 2, np.ones(len(self.b)))
 
 
 class Quadratic(ThroughImage, QuadraticObjective):
@@ -250,6 +260,25 @@ def squared(name: str, norm: float) -> float:
 def doubled(A: Any) -> Any:
     """A linear map in float64; an operator is left as it is."""
     return A.astype(np.float64) if hasattr(A, "astype") else A
+
+
+def power_sums(A: Any, atoms: FiniteAtoms, power: int, weights: Array) -> Array:
+    """Σ_i weights_i |(A z_j)_i|^power for every atom, power 1 or 2, in float64."""
+    sums = [_sums(columns, power, weights.astype(np.float64)) for columns in atoms.images(A)]
+    return np.concatenate(sums)
+
+
+def _sums(columns: Any, power: int, weights: Array) -> Array:
+    """Of the columns of a matrix."""
+    change = np.abs if power == 1 else np.square
+    if not isinstance(columns, np.ndarray):
+        columns = columns.copy()
+        change(columns.data, out=columns.data)
+        return np.asarray(weights @ columns, np.float64).reshape(-1)
+    total = np.zeros(columns.shape[1])
+    for first in range(0, len(columns), ROWS):  # few enough to stay in the cache
+        total += weights[first : first + ROWS] @ change(columns[first : first + ROWS])
+    return total
 
 
 def largest_singular_value(A: Any) -> float:

@@ -181,6 +181,10 @@ class Point(ABC):
             mine -= gamma * direction[name]
         self._changed()
 
+    def bilinear(self, rows: Shift, direction: Shift) -> Array:
+        """d_iᵀHd of a quadratic for directions that are rows of matrices, and one more."""
+        raise InputError(f"f: {type(self.f).__name__} is not a quadratic that this point can see")
+
     @abstractmethod
     def refresh(self) -> None:
         """Compute what is kept up to date by steps anew from the coefficients."""
@@ -392,6 +396,13 @@ class AmbientPoint(Point):
         if self.image is self.x:
             return {"x": x, "coef": coef}
         return {"x": x, "coef": coef, "image": image(x)}
+
+    def bilinear(self, rows: Shift, direction: Shift) -> Array:
+        assert isinstance(self.f, QuadraticObjective)
+        name = "x" if self.image is self.x else "image"
+        if self.f.isometric:
+            return rows[name] @ direction[name].reshape(-1)
+        return rows["x"] @ self.f.pull(direction[name]).reshape(-1)
 
     def refresh(self) -> None:
         if isinstance(self.atoms, FiniteAtoms):

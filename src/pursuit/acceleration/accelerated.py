@@ -1,0 +1,68 @@
+"""The acceleration without parameters that suits a problem."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from pursuit.acceleration.adaptive import Adaptive
+from pursuit.acceleration.basis import QuadraticStepper
+from pursuit.acceleration.linear import LinearStepper
+from pursuit.atoms.base import FiniteAtoms
+from pursuit.atoms.sampling import Sampling, as_sampling
+from pursuit.base.validation import Array, count
+from pursuit.geometry.preconditioner import curvatures, preconditioner
+from pursuit.objectives.base import QuadraticObjective
+from pursuit.objectives.linear_models import LinearModel
+from pursuit.objectives.problem import Problem
+from pursuit.points.base import AmbientPoint, Point
+from pursuit.rules.advances import Advance
+from pursuit.rules.momentum import Stepper
+from pursuit.rules.run import Run
+
+ALL, FEW = 300, 6
+"""Earlier steps that are kept: on quadratics, where each of them helps, and on linear models."""
+
+
+@dataclass(frozen=True)
+class Conjugate:
+    """Momentum that looks at x itself, for quadratics and linear models over finite sets.
+
+    Any other problem gets `Adaptive`, which looks at a blend.
+
+    Parameters
+    ----------
+    memory
+        The most earlier steps to keep; 300 on quadratics and 6 on linear models where not given.
+    sampling
+        A `Sampling`, or probabilities; `pursuit.geometry.preconditioner` where not given.
+    """
+
+    memory: int | None = None
+    sampling: object | None = None
+
+    def start(self, run: Run, advance: Advance, x: Point) -> Stepper:
+        f, atoms = run.problem.f, run.problem.atoms
+        most = None if self.memory is None else count("memory", self.memory, minimum=1)
+        if not self.suits(run.problem):
+            return Adaptive(None, self.sampling).start(run, advance, x)
+        assert isinstance(atoms, FiniteAtoms)
+        if not isinstance(x, AmbientPoint):  # a Gram matrix would cost a product for each atom
+            x = f.ambient_point(atoms, x.vector)
+        assert isinstance(x, AmbientPoint)
+        h = curvatures(f, atoms)
+        p = self.sampled(run.problem, h).p
+        if isinstance(f, LinearModel):
+            return LinearStepper(run, x, p, h, most or FEW)
+        return QuadraticStepper(run, x, p, h, most or ALL)
+
+    @staticmethod
+    def suits(problem: Problem) -> bool:
+        """Whether f on a plane can be seen without products."""
+        seen = isinstance(problem.f, (QuadraticObjective, LinearModel))
+        return seen and isinstance(problem.atoms, FiniteAtoms)
+
+    def sampled(self, problem: Problem, h: Array | None = None) -> Sampling:
+        """The sampling in use; the curvatures of the atoms may be known."""
+        if self.sampling is None and isinstance(problem.atoms, FiniteAtoms):
+            return preconditioner(problem.f, problem.atoms, h)
+        return as_sampling(problem.atoms, self.sampling)

@@ -1,0 +1,46 @@
+"""Conjugate acceleration on quadratics: the earlier steps are kept as an H-orthonormal basis."""
+
+from __future__ import annotations
+
+from math import sqrt
+
+from pursuit.acceleration.conjugate import ConjugateStepper
+from pursuit.acceleration.directions import Directions
+from pursuit.base.validation import Array
+from pursuit.points.base import AmbientPoint, Shift
+from pursuit.rules.run import Run
+
+
+class QuadraticStepper(ConjugateStepper):
+    """x goes to the best point of x + span{u, earlier steps}.
+
+    The earlier steps are kept as an H-orthonormal basis: with all of them no rounding can spoil
+    it, with one of them it is the short recurrence of conjugate gradients.
+    """
+
+    def __init__(self, run: Run, x: AmbientPoint, p: Array, h: Array, memory: int) -> None:
+        super().__init__(run, x, p, h)
+        self.kept = Directions(run.memory, x.arrays(), memory)
+
+    def _improve(self, c: Array, u: Shift, along: float) -> float:
+        q = self._orthonormal(u)
+        if q is None:
+            return 0.0
+        self.kept.keep(q)
+        basis = self.kept.rows()
+        t = basis["coef"] @ c
+        self.x.shift(1.0, self.kept.total(t))
+        return 0.5 * float(t @ t)
+
+    def _orthonormal(self, u: Shift) -> Shift | None:
+        """u without its part in the basis, of H-length one; None where only rounding is left."""
+        basis, d = self.kept.rows(), u
+        for _ in range(2 if len(self.kept) else 0):  # once leaves too much rounding
+            share = self.kept.total(self.x.bilinear(basis, d))
+            d = {name: array - share[name] for name, array in d.items()}
+        alone = {name: array.reshape(1, -1) for name, array in d.items()}
+        square = float(self.x.bilinear(alone, d)[0])
+        if not square > self.x.f.flat(self._eps) * self._reach(d["coef"]):
+            return None
+        size = sqrt(square)
+        return {name: array / size for name, array in d.items()}

@@ -1,0 +1,123 @@
+"""Acceleration without parameters that looks at x itself: conjugate gradients with a certificate.
+
+With c_j = ⟨∇f(x_t), z_j⟩, a step is
+
+    u = Σ p_j c_j z_j,   S = Σ p_j c_j² = ‖u‖²_P,   e = ⟨∇f(x_t), v_t − x_t⟩
+    x_{t+1} = a better point of x_t + span{u, earlier steps},   Δ ≤ f(x_t) − f(x_{t+1}) proved
+    α = the larger root of (β_t + α)Δ + αe − α²S/2 = 0
+    v_{t+1} = v_t − αu,   β_{t+1} = β_t + α
+
+and then, surely, at every t and for every w in x_0 + lin(A),
+
+    β_t(f(x_t) − f(w)) + ½‖w − v_t‖²_P ≤ ½‖w − x_0‖²_P.
+
+No constant of f or of the atoms enters. The sampling p is the preconditioner.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from math import inf, nan, sqrt
+
+import numpy as np
+
+from pursuit.acceleration.directions import Directions
+from pursuit.base.validation import Array
+from pursuit.points.base import AmbientPoint, Shift
+from pursuit.rules.momentum import Stepper
+from pursuit.rules.run import Progress, Run
+
+NEAR = 1e4
+"""How far above rounding S may come to rest."""
+
+
+def length(energy: float, along: float, beta: float, gain: float) -> float:
+    """The larger root α of (β + α)Δ + αe − α²S/2 = 0, without cancellation."""
+    q = gain + along
+    root = sqrt(q * q + 2 * energy * beta * gain)
+    return (q + root) / energy if q >= 0 else 2 * beta * gain / (root - q)
+
+
+class ConjugateStepper(Stepper):
+    """β, v and α; a subclass finds the better point.
+
+    v is kept as coefficients in float64: from points, or in float32, e would drown in rounding.
+    `h` are the curvatures of f along the atoms, to tell rounding by.
+    """
+
+    x: AmbientPoint
+    kept: Directions
+    wait: float = inf
+    """Steps that S may stay above its least, near rounding."""
+    close = False
+    """Whether S has been near rounding."""
+
+    def __init__(self, run: Run, x: AmbientPoint, p: Array, h: Array) -> None:
+        self.x, self._p, self._h, self._memory = x, p, h, run.memory
+        self._eps = float(np.finfo(x.coef.dtype).eps)
+        origin = x.f.value_at(np.zeros_like(x.x), np.zeros_like(x.image))
+        self._scale = max(abs(origin), abs(x.value()))
+        self._memory.update({"beta": 0.0, "fallen": 0.0, "least": inf, "rested": 0})
+        self._memory["v.coef"] = np.zeros(len(p))
+
+    def suspect(self) -> str:
+        return "f is not convex"
+
+    def step(self) -> Progress:
+        memory = self._memory
+        c = self.x.correlations().astype(np.float64)  # x_t is about to move
+        weights, slope = self._p * c, float(np.abs(c).max())
+        energy, noise = float(weights @ c), self._noise()
+        away = memory["v.coef"] - self.x.coef
+        along, doubt = float(c @ away), sqrt(NEAR * noise * self._reach(away))
+        gain = 0.0
+        if self._falls(energy, noise * float(self._p @ self._h)):
+            u = self.x.gather(weights.astype(self.x.coef.dtype, copy=False))
+            gain = self._improve(c, u, along if abs(along) > doubt else 0.0)
+        if not gain > 0:
+            return self.step() if self._renewed(c, energy) else Progress(None, 0.0, nan, slope, 0.0)
+        alpha = length(energy, along - doubt, memory["beta"], gain)
+        memory["v.coef"] = memory["v.coef"] - alpha * weights  # v_{t+1} = v_t − αu
+        memory["beta"] += alpha
+        memory["fallen"] += gain
+        self._follow(alpha, u)
+        return Progress(None, 1.0, nan, slope, gain)
+
+    @abstractmethod
+    def _improve(self, c: Array, u: Shift, along: float) -> float:
+        """Move x to a better point, and prove by how much f falls; 0: nothing can be told."""
+
+    def _follow(self, alpha: float, u: Shift) -> None:
+        """Whatever else has to know that v moved by −αu."""
+
+    # What is rounding -------------------------------------------------------------------
+
+    def _noise(self) -> float:
+        """ν with ν·h_j the square of what may be rounding in c_j."""
+        x, values = self.x, self._scale + float(self._memory["fallen"])
+        return (2 * self._eps) ** 2 * (2 * values + x.f.curvature(x.x, x.image))
+
+    def _reach(self, coef: Array) -> float:
+        """Σ a_j²h_j: how far rounding in c carries into the slope along Σ a_j z_j."""
+        return float(self._h @ coef.astype(np.float64) ** 2)
+
+    def _falls(self, energy: float, rounding: float) -> bool:
+        """Whether S is above rounding, and near it was lower than ever not long ago."""
+        memory = self._memory
+        memory["rested"] = 0 if energy < memory["least"] else memory["rested"] + 1
+        memory["least"] = min(energy, memory["least"])
+        self.close = memory["least"] <= NEAR * rounding
+        return rounding < energy < inf and not (self.close and memory["rested"] >= self.wait)
+
+    def _renewed(self, c: Array, energy: float) -> bool:
+        """Whether what steps have kept up to date was rounding, and is now computed anew."""
+        told = (2 * self._eps) ** 2 * self._reach(self.x.coef) * float(self._p @ self._h)
+        if not told < energy < inf:
+            return False  # the coefficients themselves say no more
+        self.x.refresh()
+        self.x.counts.products += 1
+        wrong = self.x.correlations() - c
+        if not float(self._p @ wrong**2) > energy / 4:
+            return False
+        self.kept.clear()
+        return True

@@ -1,0 +1,117 @@
+"""A linear model on a plane x − span{d_1, …, d_k}: Newton's steps, without products.
+
+f(x − Σ δ_i d_i) needs u − δM alone, with u = Xx and M the images of the directions as rows, and a
+few k × k numbers.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from operator import itemgetter
+
+import numpy as np
+
+from pursuit.base.validation import Array
+from pursuit.objectives.linear_models import Expansion, LinearModel
+from pursuit.points.base import AmbientPoint, Shift
+
+NEWTON, ENOUGH = 3, 0.02
+"""The most steps on one plane; they end where no direction promises this share of the gain."""
+TRIES, FACTOR = 40, 4.0
+"""How often a step is made longer or shorter, and by which factor."""
+CUT = 1e4
+"""Units in the last place of the largest curvature that a smaller one may owe to rounding."""
+SAMPLES = 4096
+"""Samples that are summed over together: few enough to stay in the cache."""
+
+
+@dataclass
+class Look:
+    """f at a point of the plane, its slopes along the directions, and the samples."""
+
+    delta: Array
+    value: float
+    slopes: Array
+    samples: Expansion
+
+
+class Plane:
+    """f(x − Σ δ_i d_i) as a function of δ; `directions` are rows of matrices."""
+
+    def __init__(self, f: LinearModel, x: AmbientPoint, directions: Shift) -> None:
+        self.f, self.image = f, x.image
+        self.images = directions["image"].astype(np.float64, copy=False)
+        rows, here = (a.astype(np.float64, copy=False) for a in (directions["x"], x.x))
+        self.ridge, self.pull = f.l2 * (rows @ rows.T), f.l2 * (rows @ here)
+        self.offset = 0.5 * f.l2 * float(here @ here)
+        self.eps = float(np.finfo(x.coef.dtype).eps)
+
+    def look(self, delta: Array, samples: Expansion | None = None) -> Look:
+        """f at a point; its samples may be known."""
+        samples = samples or self.f.expansion(self.image - delta @ self.images)
+        ridge = self.offset - float(delta @ self.pull) + 0.5 * float(delta @ self.ridge @ delta)
+        slopes = self.images @ samples.slopes + self.pull - self.ridge @ delta
+        return Look(delta, samples.value + ridge, slopes, samples)
+
+    def gain(self, a: Look, b: Look) -> float:
+        """A lower bound on f(a) − f(b) that is proved where it is above zero.
+
+        The difference of the values while that is reliable, else what small steps do not drown:
+        ⟨∇f(b), a − b⟩, and (ℓ′(a) − ℓ′(b))²/(2 bend) for the divergence of each sample.
+        """
+        measured, doubt = a.value - b.value, 4 * self.eps * (abs(a.value) + abs(b.value))
+        if measured > 1e3 * doubt:
+            return measured - doubt
+        step, change = b.delta - a.delta, a.samples.slopes - b.samples.slopes
+        weights = self.f.weights.astype(np.float64)  # where one is 0 the change is
+        diverged = float(change @ (change / np.where(weights > 0, weights, 1))) / self.f.bend
+        return float(b.slopes @ step) + 0.5 * (diverged + float(step @ self.ridge @ step))
+
+    def best(self, samples: Expansion | None = None) -> tuple[Look, float]:
+        """A low point, and a proved lower bound on what it gains.
+
+        Newton's step has to gain what the best direction by itself surely would: else that of a
+        quadratic above f is taken.
+        """
+        here, total = self.look(np.zeros(len(self.images)), samples), 0.0
+        above = self.f.majorants(self.image)
+        bounds = np.einsum("ij,ij,j->i", self.images, self.images, above) + np.diag(self.ridge)
+        for _ in range(NEWTON):
+            surely = float((here.slopes**2 / np.where(bounds > 0, 2 * bounds, np.inf)).max())
+            if surely <= ENOUGH * total:
+                break
+            there, gain = self._along(here, here.samples.bends)
+            if gain < surely:
+                there, gain = max((there, gain), self._along(here, above), key=itemgetter(1))
+            here, total = there, total + gain
+        return here, total
+
+    def _along(self, here: Look, bends: Array) -> tuple[Look, float]:
+        """Where the step to the minimum of a quadratic leads.
+
+        It is made shorter until it pays, or longer while f falls half as steeply as at first.
+        """
+        step = self._minimiser(bends, here.slopes)
+        low, gain, size, fall = here, 0.0, 1.0, float(here.slopes @ step)
+        for _ in range(TRIES if fall > 0 else 0):
+            there = self.look(here.delta + size * step)
+            more = self.gain(low, there)
+            if more > 0:
+                low, gain = there, gain + more
+            if gain > 0 and (size < 1 or more <= 0 or float(there.slopes @ step) <= fall / 2):
+                break
+            size = size * FACTOR if gain > 0 else size / FACTOR
+        return low, gain
+
+    def _minimiser(self, bends: Array, slopes: Array) -> Array:
+        """That of a quadratic with these bends, over what is more than rounding."""
+        hessian: Array = self.ridge.copy()
+        for first in range(0, len(bends), SAMPLES):
+            part = self.images[:, first : first + SAMPLES]
+            hessian += (part * bends[first : first + SAMPLES]) @ part.T
+        sizes = np.sqrt(np.diag(hessian))
+        scale = np.where(sizes > 0, 1 / np.where(sizes > 0, sizes, 1), 0.0)
+        scaled = hessian * np.outer(scale, scale)
+        inverse = np.linalg.pinv(scaled, rcond=CUT * self.eps, hermitian=True)
+        step: Array = scale * (inverse @ (scale * slopes))
+        return step
