@@ -69,7 +69,10 @@ def test_iterates_are_affine_invariant(name):
         other = Quadratic(M.T @ f.H @ M, M.T @ f.b)
         plain = iterates(f, Dictionary(Z), name, 30)
         changed = iterates(other, Dictionary(np.linalg.solve(M, Z.T).T), name, 30)
-        assert np.allclose(changed @ M.T, plain, rtol=0, atol=1e-9 * np.abs(plain).max())
+        rows = min(len(plain), len(changed))  # rounding decides with which step a run is done
+        assert abs(len(plain) - len(changed)) <= 1
+        scale = np.abs(plain).max()
+        assert np.allclose((changed @ M.T)[:rows], plain[:rows], rtol=0, atol=1e-9 * scale)
 
 
 def test_exploring_in_natural_coordinates_after_a_change_gives_other_iterates():
