@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from pursuit.base.errors import InputError as InputError
     from pursuit.base.errors import MissingExtra as MissingExtra
     from pursuit.base.errors import PursuitError as PursuitError
+    from pursuit.base.status import Status as Status
     from pursuit.encoding import Codes as Codes
     from pursuit.encoding import encode as encode
     from pursuit.methods import Method as Method
@@ -74,7 +75,6 @@ if TYPE_CHECKING:
     from pursuit.solving.driver import Snapshot as Snapshot
     from pursuit.solving.driver import solve as solve
     from pursuit.solving.results import Result as Result
-    from pursuit.solving.results import Status as Status
     from pursuit.solving.results import Trace as Trace
     from pursuit.solving.state import State as State
 
@@ -131,7 +131,7 @@ _HOME = {
     "Codes": "encoding",
     "Snapshot": "solving.driver",
     "Result": "solving.results",
-    "Status": "solving.results",
+    "Status": "base.status",
     "Trace": "solving.results",
     "State": "solving.state",
     "InputError": "base.errors",

@@ -62,7 +62,7 @@ def test_the_types_of_a_user_are_seen_and_not_any(tmp_path):
     seen = [line.split('"')[1] for line in told.splitlines() if "Revealed type" in line]
     assert seen[:3] == [
         "pursuit.solving.results.Result",
-        "pursuit.solving.results.Status",
+        "pursuit.base.status.Status",
         "pursuit.encoding.codes.Codes",
     ]
     assert not any(name == "Any" for name in seen)

@@ -12,10 +12,10 @@ import numpy as np
 
 from pursuit.base.archive import Kind, load_archive, save_archive
 from pursuit.base.errors import InputError
+from pursuit.base.status import Status
 from pursuit.base.threads import for_each_block
 from pursuit.base.validation import Array, plain_array
 from pursuit.kernels.layouts import Piece
-from pursuit.solving.results import Status
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array

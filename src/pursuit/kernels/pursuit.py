@@ -19,6 +19,7 @@ from typing import Any, NamedTuple, cast
 import numpy as np
 from numba import njit
 
+from pursuit.base.status import Status
 from pursuit.base.validation import Array
 from pursuit.kernels import compiling
 from pursuit.kernels.compiling import Function
@@ -36,7 +37,6 @@ from pursuit.kernels.simd import (
     times,
     wide,
 )
-from pursuit.solving.results import Status
 
 CONVERGED = Status.CONVERGED.code
 MAX_ITER = Status.MAX_ITER.code

@@ -15,6 +15,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from pursuit.base.status import Status
 from pursuit.base.validation import Array
 from pursuit.kernels.compiling import strict
 from pursuit.kernels.iterations import STRIP, largest
@@ -30,7 +31,6 @@ from pursuit.kernels.pursuit import (
     residual2,
     verdict,
 )
-from pursuit.solving.results import Status
 
 DIVERGED = Status.DIVERGED.code
 Span = tuple[int, int]

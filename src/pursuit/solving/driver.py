@@ -18,6 +18,7 @@ from pursuit.atoms.cone import Cone
 from pursuit.atoms.dictionary import as_atoms
 from pursuit.base.errors import InputError
 from pursuit.base.progress import Silent, bar
+from pursuit.base.status import Status
 from pursuit.base.threads import Crew, thread_count
 from pursuit.base.validation import Array, count, flag, non_negative, shaped_array
 from pursuit.methods import Method, as_method
@@ -29,7 +30,7 @@ from pursuit.solving.checkpoint import Checkpoint
 from pursuit.solving.compiled import Stretch
 from pursuit.solving.cone_start import begin, check_cone, check_weights
 from pursuit.solving.path import Recorder, SupportPath
-from pursuit.solving.results import Origin, Result, Status, Trace
+from pursuit.solving.results import Origin, Result, Trace
 from pursuit.solving.scale import in_range
 from pursuit.solving.state import Fingerprint, State
 from pursuit.solving.stopping import Stopping

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from enum import Enum
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from pursuit.atoms.base import Atom, FiniteAtoms
+from pursuit.base.status import Status
 from pursuit.base.validation import Array
 from pursuit.points.base import Counts
 
@@ -23,28 +23,6 @@ if TYPE_CHECKING:
     from pursuit.rates import Rate
     from pursuit.solving.path import SupportPath
     from pursuit.solving.state import State
-
-
-class Status(Enum):
-    """How a run ended; the value is the message."""
-
-    CONVERGED = "the stopping test was met"
-    MAX_ITER = "the iterations ran out"
-    MAX_ATOMS = "the allowed number of atoms is in use"
-    MAX_TIME = "the time ran out"
-    STOPPED = "the callback asked to stop"
-    STALLED = "no further progress is possible in this precision"
-    DIVERGED = "the value runs away"
-    UNBOUNDED = "f falls without end"
-
-    @property
-    def code(self) -> int:
-        """A number that stays the same between versions."""
-        return list(Status).index(self)
-
-    @property
-    def success(self) -> bool:
-        return self is Status.CONVERGED
 
 
 COLUMNS = ("iteration", "seconds", "value", "slope", "support", "oracle_calls", "products")
