@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import warnings
 
 import numpy as np
 
@@ -30,7 +31,9 @@ def encoded(signals, atoms, method, **options):
 
 def unmixed(pixels, endmembers, constraint):
     options = {"n_nonzero": 2} if constraint == "sparse" else {}
-    found = unmix(pixels, endmembers, constraint, threads=1, progress=False, **options)
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="the fit is bad")
+        found = unmix(pixels, endmembers, constraint, threads=1, progress=False, **options)
     return mark(found.abundances, found.residual_norms, found.angles)
 
 
