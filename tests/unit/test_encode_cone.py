@@ -270,6 +270,7 @@ def test_what_cannot_be_encoded_is_refused(method):
 # Who else uses it, and who does not
 
 
+@pytest.mark.filterwarnings("ignore:the fit is bad")
 def test_sparse_abundances_are_the_codes_over_the_cone_of_the_endmembers():
     rng = np.random.default_rng(0)
     pixels, pure = rng.standard_normal((200, 9)) + 0.5, rng.random((5, 9))
