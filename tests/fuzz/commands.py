@@ -23,13 +23,16 @@ from fuzz.encoding import same
 from fuzz.generators import Array
 from fuzz.oracle import exact, norm
 from fuzz.readers import written
-from fuzz.unmixing import Mixed, check_unmixing
+from fuzz.unmixing import CONSTRAINTS, SAID, Mixed, check_unmixing
 from pursuit import Codes, InputError, cli, geometry
+from pursuit.unmixing.pickers import PICKERS
 
 OPTIONS = words(
     "--dictionary --out --nonzero --method --nonnegative --max-iter --rtol --atol --seed --resume "
     "--columns --variable --dictionary-variable --threads --report --constraint --picker "
     "--endmembers --endmember-variable --names --layout --shape --bad-bands --nodata --scale -r -o "
+    "--wavelengths --library --library-variable --endmembers-out --average --no-average "
+    "--convergence "
     "--unit --json --data --seeds --iterations --overwrite --force "
     "SIGNALS SCENE FILE CODES EXPERIMENT"
 )
@@ -205,13 +208,15 @@ def _unmix(case: Case) -> None:
     if case.chance(0.1) and damaged(case, there):
         case.odd.append("damaged")
     out = case.folder / "found.npz"
-    constraint = case.pick("none", "non-negative", "sum-to-one", "sparse")
+    constraint = case.pick(*CONSTRAINTS)
     wanted = case.whole(1, 3)
     arguments = ["unmix", there, "--out", out, "--constraint", constraint, "-r", wanted]
     arguments += ["--nonzero", 1] if constraint == "sparse" else []
-    arguments += option(case, 0.3, "--picker", "h2nmf", "spa")
+    arguments += option(case, 0.5, "--picker", "auto", *PICKERS)
+    arguments += option(case, 0.2, "--no-average")
+    arguments += option(case, 0.1, "--endmembers-out", case.folder / "found.csv")
     arguments += option(case, 0.1, "--names", ",".join("abc"[:wanted]), "a,b,c,d,e")
-    arguments += option(case, 0.1, "--scale", 2, 10)
+    arguments += option(case, 0.1, "--scale", 2, 10, "auto")
     arguments += option(case, 0.1, "--bad-bands", "1", "1-2", "1,2")
     ask(case, *arguments)
     with np.load(out) as file:
@@ -223,8 +228,12 @@ def _unmix(case: Case) -> None:
     places = arrays["places"]
     spectra = cube[places[:, 0], places[:, 1]]
     mixed = Mixed(spectra, arrays["endmembers"], constraint, 1)
-    found = pursuit.unmixing.unmix(
-        spectra, arrays["endmembers"], constraint, n_nonzero=1 if constraint == "sparse" else None
+    most = 1 if constraint == "sparse" else None
+    found = case.ask(
+        lambda: pursuit.unmixing.unmix(spectra, arrays["endmembers"], constraint, n_nonzero=most),
+        OPTIONS,
+        valid=True,
+        warned=SAID,
     )
     check_unmixing(case, mixed, found)
     for name in ("abundances", "residual_norms", "angles"):

@@ -14,12 +14,12 @@ from fuzz.generators import JUNK, Array
 from pursuit.files.tables import read_matrix
 from pursuit.unmixing import read_scene
 
-NAMES = words("variable layout shape bad_bands nodata scale path")
+NAMES = words("variable layout shape bad_bands nodata scale wavelengths path")
 TYPES = ("f8", "f4", "f8", "f4", "i2", "u2", "i4", "u1", "i8", ">f8", ">i2")
 
 
 def readers_case(case: Case) -> None:
-    case.weighted({_matrix: 3, _scene: 4, _envi: 3})(case)
+    case.weighted({_matrix: 3, _scene: 4, _envi: 3, _geotiff: 1, _side_files: 1})(case)
 
 
 def numbers(case: Case, *shape: int) -> Array:
@@ -239,3 +239,58 @@ def _envi(case: Case) -> None:
     _sound(case, scene)
     if whole:
         _same_scene(case, scene, cube[:, :, np.flatnonzero(bad)], 1)
+
+
+# GeoTIFF, and files beside the scene -------------------------------------------------------
+
+
+def _geotiff(case: Case) -> None:
+    import rasterio
+
+    cube = (case.rng.random((case.whole(1, 4), case.whole(1, 4), case.whole(1, 5))) * 100).astype(
+        case.pick("uint8", "int16", "uint16", "int32", "float32", "float64")
+    )
+    path = case.folder / case.pick("s.tif", "s.TIFF")
+    profile = {
+        "compress": case.pick("deflate", "lzw", None),
+        "interleave": case.pick("band", "pixel"),
+    }
+    place = {"crs": "EPSG:32631", "transform": rasterio.Affine(30, 0, 5e5, 0, -30, 4.6e6)}
+    height, width, count = cube.shape
+    with rasterio.open(
+        path, "w", driver="GTiff", height=height, width=width, count=count,
+        dtype=cube.dtype.name, **profile, **place,
+    ) as file:  # fmt: skip
+        file.write(np.moveaxis(cube, -1, 0))
+        if case.chance(0.5):
+            file.descriptions = tuple(f"{400 + k} nm" for k in range(count))
+    whole = not case.chance(0.6) or not damaged(case, path)
+    case.tell(profile=profile, whole=whole)
+    scene = case.ask(lambda: read_scene(path), NAMES | {str(path)}, valid=whole)
+    _sound(case, scene)
+    if whole:
+        _same_scene(case, scene, cube, 1)
+        case.require(scene.georeference is not None, "the place is lost")
+
+
+def _side_files(case: Case) -> None:
+    bands = case.whole(1, 6)
+    scene, side = case.folder / "s.npy", case.folder / "beside.txt"
+    np.save(scene, case.rng.random((3, 2, bands)))
+    waves = 400 + 10 * np.arange(bands)
+    mark = case.pick(" ", ",", "\t", ";")
+    kind = case.pick("wavelengths", "bad_bands")
+    if kind == "bad_bands":
+        lines = [str(band) for band in range(2, bands + 1) if case.chance(0.5)]
+    elif case.chance(0.5):
+        lines = [f"{k + 1}{mark}{wave}" for k, wave in enumerate(waves)]
+    else:
+        lines = ["nm", *map(str, waves)]
+    side.write_text("\n".join(lines))
+    whole = not case.chance(0.7) or not damaged(case, side)
+    case.tell(kind=kind, lines=lines, whole=whole)
+    names = NAMES | {str(scene), str(side)}
+    found = case.ask(lambda: read_scene(scene, **{kind: side}), names, valid=whole)
+    _sound(case, found)
+    if whole and kind == "wavelengths":
+        equal(case, found.wavelengths, waves.astype(float), "wavelengths")

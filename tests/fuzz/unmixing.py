@@ -13,13 +13,14 @@ from fuzz.case import Case, Finding, words
 from fuzz.generators import Array, junked, laid_out, near, precision, real_type, rows
 from fuzz.oracle import FLOOR, LD, ROOM, eps_of, exact, norm, tiny_of
 from pursuit import unmixing
+from pursuit.unmixing.pickers import PICKERS
 
 NAMES = words("pixels r signals atoms values pixel maps path") | set(
     inspect.signature(unmixing.unmix).parameters
 )
-CONSTRAINTS = ("none", "non-negative", "sum-to-one", "sparse")
+CONSTRAINTS = ("none", "non-negative", "sum-to-one", "sum-at-most-one", "sparse")
 FEWER = ("found .* endmembers instead of",)
-UNFINISHED = (".* pixels were left before their best abundances were proved",)
+SAID = (".* pixels were left before their best abundances were proved", "the fit is bad")
 CLEAR = 1e3
 
 
@@ -58,11 +59,11 @@ def _unmix(case: Case) -> None:
     call = lambda **more: unmixing.unmix(  # noqa: E731
         mixed.pixels, mixed.endmembers, **(options | more)
     )
-    found = case.ask(call, NAMES, valid=not case.odd, warned=UNFINISHED)
+    found = case.ask(call, NAMES, valid=not case.odd, warned=SAID)
     case.tell(found=repr(found).replace("\n", " |"))
     check_unmixing(case, mixed, found)
     if case.chance(0.3):
-        other = case.ask(lambda: call(threads=3), NAMES, valid=True, warned=UNFINISHED)
+        other = case.ask(lambda: call(threads=3), NAMES, valid=True, warned=SAID)
         for name in ("abundances", "residual_norms", "angles", "pixel_norms"):
             if getattr(found, name).tobytes() != getattr(other, name).tobytes():
                 raise Finding(f"with 3 threads {name} differs")
@@ -97,12 +98,19 @@ def check_unmixing(case: Case, mixed: Mixed, found: Any) -> None:
     if mixed.constraint == "sum-to-one":
         off = np.abs(A.sum(axis=1) - 1).max()
         case.require(off <= 4 * len(mixed.rows) * mixed.eps, f"a sum is off by {float(off):.3g}")
+    if mixed.constraint == "sum-at-most-one":
+        over = A.sum(axis=1).max() - 1
+        case.require(over <= 4 * len(mixed.rows) * mixed.eps, f"a sum is over by {float(over):.3g}")
     if mixed.constraint == "sparse":
         most = int((A != 0).sum(axis=1).max())
         case.require(most <= (mixed.n_nonzero or 0), "more endmembers than n_nonzero")
     residuals = mixed.y - A @ mixed.rows
     size = norm(mixed.y) + np.abs(A) @ norm(mixed.rows)
     _quality(case, mixed, found, residuals, size)
+    if mixed.constraint == "sum-at-most-one":  # with shade, an endmember of zeros, sums are one
+        shaded = np.vstack([mixed.rows, np.zeros_like(mixed.rows[:1])])
+        mixed = Mixed(mixed.pixels, shaded, "sum-to-one", None)
+        A = np.column_stack([A, np.maximum(1 - A.sum(axis=1), 0)])
     _optimal(case, mixed, A, residuals, size)
 
 
@@ -214,17 +222,25 @@ def _pick_endmembers(case: Case) -> None:
     pixels = rows(case, case.whole(1, 12), case.whole(1, 10), dtype)
     pixels = case.keep("pixels", np.abs(pixels) if dtype.kind == "f" else pixels)
     r = case.whole(1, 6) if case.chance(0.95) else case.pick(0, -1, 2.0, None, "3", 10**30)
-    picker = case.pick(unmixing.spa, unmixing.h2nmf)
-    case.tell(r=r, picker=picker.__name__)
+    picker, average = case.pick("auto", *PICKERS), case.chance(0.5)
+    case.tell(r=r, picker=picker, average=average)
     shown = laid_out(case, pixels)
-    found = case.ask(lambda: picker(shown, r), NAMES, warned=FEWER)
+    found = case.ask(lambda: unmixing.pick(shown, r, picker, average=average), NAMES, warned=FEWER)
     picked = found.indices
     case.require(1 <= len(picked) <= r and len(set(picked.tolist())) == len(picked), "picks twice")
     case.require((picked >= 0).all() and (picked < len(pixels)).all(), "a pixel there is not")
     taken = np.asarray(found.endmembers)
-    case.require(np.array_equal(taken, np.asarray(pixels)[picked]), "endmembers are not the picks")
+    alone = np.ones(len(picked), bool) if found.averaged_over is None else found.averaged_over == 1
+    case.require(
+        np.array_equal(taken[alone], np.asarray(pixels)[picked][alone]),
+        "endmembers are not the picks",
+    )
+    case.require(np.isfinite(taken).all(), "endmembers that are not finite")
     case.ask(lambda: repr(found), NAMES, valid=True)
-    (_farthest if picker is unmixing.spa else _clusters)(case, exact(pixels), found)
+    if picker == "spa":
+        _farthest(case, exact(pixels), found)
+    if found.labels is not None:
+        _clusters(case, exact(pixels), found)
 
 
 def _farthest(case: Case, pixels: Array, found: Any) -> None:

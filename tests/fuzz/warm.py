@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from functools import cache
 
 import numpy as np
@@ -24,7 +25,9 @@ def warm_up() -> None:
             pursuit.encode(signals, cone, method, max_iter=3, rtol=0.1, progress=False)
         for constraint in CONSTRAINTS:
             most = 2 if constraint == "sparse" else None
-            pursuit.unmixing.unmix(signals, atoms, constraint, n_nonzero=most, progress=False)
+            with warnings.catch_warnings():
+                warnings.filterwarnings("ignore", message="the fit is bad")
+                pursuit.unmixing.unmix(signals, atoms, constraint, n_nonzero=most, progress=False)
         f = pursuit.SquaredDistance(signals[0])
         for method in pursuit.methods.NAMED:
             pursuit.solve(f, pursuit.Dictionary(atoms), method, max_iter=40, every=20)
