@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from pursuit.active.newton import Apply
-from pursuit.atoms.base import Atom, FiniteAtoms
+from pursuit.atoms.base import Atom, AtomSet, FiniteAtoms
 from pursuit.base.growing import Numbers, Rows
 from pursuit.base.validation import Array
 from pursuit.objectives.problem import Problem
@@ -49,6 +49,7 @@ class Span(ABC):
         # A product with one atom is this share of a product with all.
         self.share = 1 / len(self.set) if isinstance(self.set, FiniteAtoms) else 0.0
         self.finite = isinstance(self.set, FiniteAtoms)
+        self.lengths = _lengths(self.set)
         self.places: list[int] = []
         self.atoms: list[Atom] = []
         self.effects, self._norms, self._index = Rows(), Numbers(), Numbers(np.int64)
@@ -85,6 +86,31 @@ class Span(ABC):
     def index(self) -> Array:
         """The places of the atoms as an array."""
         return self._index.vector
+
+    def told(self, slopes: Array, x: Point, memory: dict[str, Any]) -> Array:
+        """The slopes of all atoms of a finite set, zero where one is nothing but rounding.
+
+        That of a long atom may be larger than all that a short one has to say.
+        """
+        if self.lengths is None:
+            return slopes
+        relative = np.abs(slopes) / self.lengths
+        least = ULPS * EPS[x.coef.dtype] * float(relative.max())
+        return np.where(relative > memory.setdefault("least_slope", least), slopes, 0)
+
+    def doubted(self, z: Atom, c: float, memory: dict[str, Any]) -> bool:
+        """Take the slope of an atom, and smaller ones, for rounding; whether that was news."""
+        slope = 0.0 if self.lengths is None else abs(c) / float(self.lengths[z])
+        if slope <= memory.get("least_slope", 0.0):
+            return False
+        memory["least_slope"] = slope
+        return True
+
+    def negligible(self, z: Atom, c: float, x: Point, memory: dict[str, Any]) -> bool:
+        """Whether the oracle's slope is nothing but the rounding of the first one of the run."""
+        slope = abs(c) if self.lengths is None else abs(c) / float(self.lengths[z])
+        first = memory.setdefault("first_oracle", slope)
+        return not slope > ULPS * EPS[x.coef.dtype] * first
 
     def move(self, x: Point, delta: Array) -> None:
         """x ← x − Σ δ_i z_i."""
@@ -170,10 +196,12 @@ def largest_slope(x: Point) -> float:
     return float(np.abs(x.correlations()).max())
 
 
-def negligible(c: float, x: Point, memory: dict[str, Any]) -> bool:
-    """Whether the oracle's slope is nothing but the rounding of the first one of the run."""
-    first = memory.setdefault("first_oracle", abs(c))
-    return not abs(c) > ULPS * EPS[x.coef.dtype] * first
+def _lengths(atoms: AtomSet) -> Array | None:
+    """The norms of a finite set of atoms of different lengths."""
+    if not isinstance(atoms, FiniteAtoms):
+        return None
+    norms = atoms.norms.astype(np.float64)
+    return norms if norms.max() > 1.001 * norms.min() else None
 
 
 def rounding(span: Span, x: Point, steepness: float) -> float:

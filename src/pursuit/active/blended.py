@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from pursuit.active.active_set import Local, ambient, negligible, rounding
+from pursuit.active.active_set import Local, ambient, rounding
 from pursuit.active.newton import conjugate, descend
 from pursuit.active.restricted import QuadraticSpan, over
 from pursuit.atoms import Atom, Coordinates
@@ -71,14 +71,22 @@ class _Blended:
     def __call__(self, x: Point) -> Progress:
         self._follow(x)
         z, c = self._oracle(x)
-        if negligible(c, x, self.memory):
-            return Progress(z, 0.0, c, self.memory["looked"], 0.0)
-        newest = self._enter(x, x.ledger.place(z))
-        gamma, decrease = self._improve(x, newest, c)
+        gamma, decrease = self._step(x, z, c)
+        stale = self.span.lengths is not None  # the candidate of an earlier look
+        while gamma == 0 and (self.span.doubted(z, c, self.memory) or stale):
+            z, c = self._look(x)
+            gamma, decrease = self._step(x, z, c)
+            stale = False
         self.memory["active"] = self.span.index.copy()
-        if self.finite:
+        if self.finite and gamma:
             self._look_ahead(x)
         return Progress(z, gamma, c, self.memory["looked"], decrease)
+
+    def _step(self, x: Point, z: Atom, c: float) -> tuple[float, float]:
+        """Improve all coefficients, that of one more atom among them; nothing if c is rounding."""
+        if self.span.negligible(z, c, x, self.memory):
+            return 0.0, 0.0
+        return self._improve(x, self._enter(x, x.ledger.place(z)), c)
 
     # A new atom -------------------------------------------------------------------------
 
@@ -118,7 +126,7 @@ class _Blended:
             self.memory["looked"] = abs(c)
             return z, c
         correlations = x.correlations()
-        steepness = np.abs(correlations)
+        steepness = np.abs(self.span.told(correlations, x, self.memory))
         z = int(np.argmax(steepness))
         self.memory["candidate"], self.memory["looked"] = z, float(steepness[z])
         if self.lazy:

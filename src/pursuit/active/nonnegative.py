@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from pursuit.active.active_set import EPS, Entry, negligible, rounding
+from pursuit.active.active_set import EPS, Entry, rounding
 from pursuit.active.newton import descend
 from pursuit.active.orthogonal import ACCURACY, DEPENDENT, Factor
 from pursuit.active.restricted import over
@@ -57,11 +57,11 @@ class ConeCorrective:
         """Let the oracle's atom in, or the next best one if it depends on others, and correct."""
         x.counts.oracle_calls += 1
         while True:
-            slopes = self._slopes(x)
+            slopes = self.span.told(self._slopes(x), x, self.memory)
             slopes[self.memory["aside"]] = 0
             z = int(np.argmax(np.abs(slopes)))
             c = float(slopes[z])
-            known = negligible(c, x, self.memory) or z in self.span.places
+            known = self.span.negligible(z, c, x, self.memory) or z in self.span.places
             if known or self._admit(x, z):
                 return z, c, self._correct(x)
             self.memory["aside"] = np.append(self.memory["aside"], z)

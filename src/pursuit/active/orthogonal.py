@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.linalg.blas import dtpsv
 
-from pursuit.active.active_set import EPS, Entry, Span, ambient, largest_slope, negligible, rounding
+from pursuit.active.active_set import EPS, Entry, Span, ambient, largest_slope, rounding
 from pursuit.active.newton import descend
 from pursuit.active.restricted import over
 from pursuit.atoms.base import Atom
@@ -102,16 +102,16 @@ class _Corrective:
         """The oracle's atom, of those that are not known to depend on others."""
         if not self.finite:
             z, c = x.steepest()
-            if not negligible(c, x, self.memory):
+            if not self.span.negligible(z, c, x, self.memory):
                 self._try(x, x.ledger.place(z))
             return z, c
         x.counts.oracle_calls += 1
         correlations = x.correlations()
-        steepness = np.abs(correlations)
+        steepness = np.abs(self.span.told(correlations, x, self.memory))
         steepness[self.memory["dependent"]] = 0
         z = int(np.argmax(steepness))
         while (
-            not negligible(float(steepness[z]), x, self.memory)
+            not self.span.negligible(z, float(steepness[z]), x, self.memory)
             and z not in self.span.places
             and not self._try(x, z)
         ):

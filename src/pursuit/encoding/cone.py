@@ -10,6 +10,7 @@ from collections.abc import Callable
 
 import numpy as np
 
+from pursuit.base.threads import single_threaded_blas
 from pursuit.base.validation import Array
 from pursuit.encoding.buffers import fresh, room_for
 from pursuit.encoding.forms import symmetric_product
@@ -24,6 +25,8 @@ from pursuit.kernels.simd import NARROW
 
 _DOUBLE = np.dtype(np.float64)
 _TILE = NARROW // _DOUBLE.itemsize
+APART = 1e-6
+"""The least eigenvalue of a Gram matrix of unit atoms whose fits lose no digit that is missed."""
 
 
 def encoder(job: Job, threads: int) -> Callable[[], Callable[[int], Piece]]:
@@ -42,23 +45,27 @@ def _lengths(job: Job) -> Array:
     return length
 
 
-def _rules(job: Job) -> Rules:
+def _rules(job: Job, by_themselves: bool = False) -> Rules:
     """The rules of the job, with what counts as dependent where products are float64.
 
     Rounding the entries of an atom to their type moves it by a few units in the last place: no
     nearer to the others can it be told from one in their span.
     """
     apart = 32 * float(np.finfo(job.dtype).eps)
+    if by_themselves:
+        return job.rules._replace(dependent=job.apart**2)
     double = 64 * float(np.finfo(np.float64).eps)
-    return job.rules._replace(dependent=max(double, apart**2))
+    return job.rules._replace(dependent=max(double, apart**2, job.apart**2))
 
 
-def _room(job: Job, slopes: int) -> Room:
-    w = job.width if job.orthogonal else 0
-    rest = np.zeros(job.atoms.rows.shape[1])
+def _room(job: Job, slopes: int, unit: Array | None = None) -> Room:
+    """Room for one thread; with the atoms at unit norm, for fits by themselves."""
+    w, d = job.width if job.orthogonal else 0, job.atoms.rows.shape[1]
     fit = np.zeros((w, w)), np.zeros(w), np.zeros(w)
     single = job.dtype == np.float32
-    return Room(aligned((slopes,), _DOUBLE), rest, *fit, job.scale, single)
+    rows = np.empty((0, d)) if unit is None else unit
+    q = np.empty((0 if unit is None else w, d))
+    return Room(aligned((slopes,), _DOUBLE), np.zeros(d), *fit, job.scale, single, rows, q)
 
 
 class Double:
@@ -75,9 +82,18 @@ class Double:
         self.unit, self.twins = rows / norms, job.twins
         self.gram = symmetric_product(self.unit, len(self.length), threads)
         self.gram[:, job.twins] = 0
+        self.near = job.apart > 0 and self._nearly_dependent()
         self.few = np.zeros((rows.shape[1], _TILE)) if len(rows) <= _TILE else None
         if self.few is not None:
             self.few[:, : len(rows)] = self.unit.T
+
+    def _nearly_dependent(self) -> bool:
+        """Whether a fit from the Gram matrix may lose digits that an exact one needs."""
+        n, d = self.unit.shape
+        if n > d or self.twins.size:
+            return True
+        with single_threaded_blas:
+            return bool(np.linalg.eigvalsh(self.gram[:, :n])[0] < APART)
 
     def correlate(self, x: Array, out: Array) -> None:
         """out (b, padded) = x (b, d) times the atoms; what is beyond them stays zero."""
@@ -94,10 +110,11 @@ class ConeGram:
     """One product for the slopes of a block, then rows of the Gram matrix for each step."""
 
     def __init__(self, job: Job, shared: Double) -> None:
-        self.job, self.shared, self.rules = job, shared, _rules(job)
+        self.job, self.shared = job, shared
+        self.rules = _rules(job, shared.near)
         self.room = room_for(job.plan.block, job.width)
         self.c = aligned((job.plan.block, len(shared.length)), _DOUBLE)
-        self.work = _room(job, len(shared.length))
+        self.work = _room(job, len(shared.length), shared.unit if shared.near else None)
 
     def __call__(self, number: int) -> Piece:
         job, shared = self.job, self.shared

@@ -65,6 +65,9 @@ class Job:
     nonnegative: bool
     seed: int
     plan: Plan
+    apart: float = 0.0
+    """Exact least squares over a cone: the distance, for unit atoms, below which an atom is in the
+    span of others. 0: a pursuit."""
 
     @property
     def orthogonal(self) -> bool:

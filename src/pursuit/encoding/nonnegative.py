@@ -29,6 +29,8 @@ from pursuit.kernels.cone import STEPS_PER_ATOM
 
 BLOCK = 1024
 """Signals worked on together, whatever the number of threads."""
+ULPS = 256
+"""Units in the last place of their coefficients that atoms have to be apart, at unit norm."""
 _DOUBLE = np.dtype(np.float64)
 
 
@@ -77,7 +79,9 @@ def _whole_cone(rows: Array, matrix: Array, workers: int) -> Job:
     ends = Limits(UNLIMITED, UNLIMITED, min(matrix.shape))
     rules, goal = kernel_rules(ends, _DOUBLE), Goal(None, None)
     plan = Plan(Form.GRAM, BLOCK, ends.width, len(matrix) ** 2 * _DOUBLE.itemsize)
-    return Job(rows, unit, twins, scale, rules, goal, "orthogonal", True, 0, plan)
+    # Coefficients of atoms that are near to each other are large: no larger than can be written.
+    apart = ULPS * float(np.finfo(common_type(rows, matrix)).eps)
+    return Job(rows, unit, twins, scale, rules, goal, "orthogonal", True, 0, plan, apart)
 
 
 def simplex_fits(

@@ -65,6 +65,10 @@ class Fit(NamedTuple):
     `order` lists places in them, first those of the atoms in use, as they came, and row r of
     `value` their coefficients. For one signal at a time: `lower` is the Cholesky factor of their
     Gram matrix, with one over its diagonal, `along` is L⁻¹ b, and `goal` room for a solution.
+
+    Where `q` has rows, the factor comes from the atoms themselves, `rows`, and the signals, `x`:
+    in place of a Gram matrix, in which the square of a distance between atoms is lost long before
+    the distance is, they are made orthonormal one after another, in `q`.
     """
 
     gram: Array
@@ -74,6 +78,9 @@ class Fit(NamedTuple):
     lower: Array
     along: Array
     goal: Array
+    rows: Array
+    x: Array
+    q: Array
 
 
 class Small(NamedTuple):
@@ -91,7 +98,8 @@ class Small(NamedTuple):
 class Room(NamedTuple):
     """Room of one thread: slopes (padded n), a residual (d), and `Fit`'s for w atoms.
 
-    Codes are written down for atoms times `scale`, in float32 if `single`.
+    Codes are written down for atoms times `scale`, in float32 if `single`. `unit` are the atoms at
+    unit norm, and `q` is as in `Fit`.
     """
 
     c: Array
@@ -101,6 +109,8 @@ class Room(NamedTuple):
     goal: Array
     scale: Array
     single: bool
+    unit: Array
+    q: Array
 
 
 # Slopes ------------------------------------------------------------------------------------
@@ -140,6 +150,22 @@ def _slopes(
             row = fit.order[r, k] * fit.gram.shape[1]
             v = minus(v, fit.value[r, k], narrow(flat_gram, row + s))
         store(c, s, product(nought, v, narrow(length, s)))
+
+
+@inlined
+def _slopes_of_rest(fit: Fit, used: int, length: Array, room: Room, r: int) -> None:
+    """The same from what the orthonormal vectors leave of the signal, to its rounding alone."""
+    rest = room.rest
+    for l in range(rest.size):
+        rest[l] = fit.x[r, l]
+    for k in range(used):
+        for l in range(rest.size):
+            rest[l] -= fit.along[k] * fit.q[k, l]
+    for j in range(fit.rows.shape[0]):
+        total = 0.0
+        for l in range(rest.size):
+            total += fit.rows[j, l] * rest[l]
+        room.c[j] = total * length[j]
 
 
 # Matching pursuit --------------------------------------------------------------------------
@@ -251,6 +277,8 @@ def _close(
 @inlined
 def _enter(fit: Fit, r: int, k: int, dependent: float) -> Any:
     """Row k of the factor for the atom listed there; False if it is in the span of the others."""
+    if fit.q.shape[0] > 0:
+        return _enter_by_itself(fit, r, k, dependent)
     j = fit.order[r, k]
     pivot, w = fit.gram[j, j], fit.b[r, j]
     least = dependent * pivot
@@ -265,6 +293,33 @@ def _enter(fit: Fit, r: int, k: int, dependent: float) -> Any:
     fit.lower[k, k] = 1 / np.sqrt(max(pivot, least))
     fit.along[k] = w * fit.lower[k, k]
     return pivot > least
+
+
+@uncounted
+def _enter_by_itself(fit: Fit, r: int, k: int, dependent: float) -> bool:
+    """The same by Gram–Schmidt, twice against rounding: for atoms however near to each other."""
+    z, q, d = fit.rows[fit.order[r, k]], fit.q[k], fit.q.shape[1]
+    for l in range(d):
+        q[l] = z[l]
+    for i in range(k):
+        fit.lower[k, i] = 0.0
+    for _ in range(2):
+        for i in range(k):
+            t = 0.0
+            for l in range(d):
+                t += q[l] * fit.q[i, l]
+            fit.lower[k, i] += t
+            for l in range(d):
+                q[l] -= t * fit.q[i, l]
+    pivot = 0.0
+    for l in range(d):
+        pivot += q[l] * q[l]
+    fit.lower[k, k] = 1 / np.sqrt(max(pivot, dependent))
+    fit.along[k] = 0.0
+    for l in range(d):
+        q[l] *= fit.lower[k, k]
+        fit.along[k] += q[l] * fit.x[r, l]
+    return pivot > dependent
 
 
 @inlined
@@ -326,7 +381,7 @@ def _admit(fit: Fit, r: int, used: int, dependent: float, zero: float) -> int:
         return SENT_BACK
     fit.value[r, used] = 0.0
     now = _settle(fit, r, used + 1)
-    if now <= used:
+    if now <= used and fit.q.shape[0] == 0:
         now = _return(fit, r, now, used + 1, dependent, zero)
     return now
 
@@ -367,15 +422,20 @@ def orthogonal(
 
     `gram` and ``block.c`` are for atoms at unit norm; `length` are the norms of the atoms.
     """
-    fit = Fit(gram, block.c, found.chosen, found.value, room.lower, room.along, room.goal)
+    places = (gram, block.c, found.chosen, found.value)
+    fit = Fit(*places, room.lower, room.along, room.goal, room.unit, block.x, room.q)
     flat_gram, flat_b = gram.reshape(-1), block.c.reshape(-1)
     for r in range(block.c.shape[0]):
         found.status[r] = verdict(block.norm2[r], block.goal2[r], 0, 0, rules)
         floor = rules.rounding * np.sqrt(block.norm2[r])
         while found.status[r] == GOING:
             used: Any = np.int64(found.size[r])
-            _slopes(fit, flat_gram, flat_b, used, length, room.c, r)
-            zero = _nothing(floor, found, r)
+            if fit.q.shape[0] > 0:
+                _slopes_of_rest(fit, used, length, room, r)
+                zero = floor
+            else:
+                _slopes(fit, flat_gram, flat_b, used, length, room.c, r)
+                zero = _nothing(floor, found, r)
             now, refused = DEPENDENT, 0.0
             while now < 0:
                 j = _best(room.c, 0, room.c.size, length, zero, refused, found, r)
@@ -408,7 +468,7 @@ def step_orthogonally(
     c, n = block.c.reshape(-1), block.c.shape[1]
     for k in range(live.size):
         r = live[k]
-        factor = (small.lower[r], small.along[r], room.goal)
+        factor = (small.lower[r], small.along[r], room.goal, room.unit, block.x, room.q)
         fit = Fit(small.gram[r], small.b, small.order, found.value, *factor)
         used: Any = np.int64(found.size[r])
         floor = rules.rounding * np.sqrt(block.norm2[r])
@@ -582,7 +642,7 @@ def _finish(
     zero, nearest = _nothing(floor, found, r), 1.0
     for k in range(found.size[r]):
         nearest = max(nearest, fit.lower[k, k])
-    if nearest * nearest > NEAR:
+    if nearest * nearest > NEAR and fit.q.shape[0] == 0:
         _correct(atoms, length, block, found, fit, room.rest, r)
     rounded = ROUNDED * rules.rounding * _weight(found, r)
     if found.residual2[r] <= max(rules.trust * block.norm2[r], rounded * rounded):
@@ -611,6 +671,7 @@ def _correct(
     """Add the fit of the residual over the atoms in use.
 
     It would be zero, but for the digits that forming products of atoms costs: these it gives back.
+    A correction that takes an atom out again is none: it says that there are no digits left.
     """
     used: Any = np.int64(found.size[r])
     _residual(atoms, length, block, found, rest, r)
@@ -624,10 +685,9 @@ def _correct(
             slope -= fit.lower[k, l] * fit.along[l]
         fit.along[k] = slope * fit.lower[k, k]
     _solve(fit, used)
-    left = 0
+    least = np.inf
     for k in range(used):
-        a = found.value[r, k] + fit.goal[k]
-        if a > 0:
-            found.chosen[r, left], found.value[r, left] = found.chosen[r, k], a
-            left += 1
-    found.size[r] = left
+        least = min(least, found.value[r, k] + fit.goal[k])
+    if least > 0:
+        for k in range(used):
+            found.value[r, k] += fit.goal[k]

@@ -55,6 +55,8 @@ BLURRED = 1e-6
 NEAR = 100.0
 """One over the squared distance of an atom from those before it, as a share of its squared norm,
 above which the factor loses digits that are missed."""
+WORTH = 1e-3
+"""The share of ‖residual‖² that an atom has to promise for a signal not to have converged."""
 SHARPENED = 2
 """Corrections of coefficients whose factor has lost digits."""
 PIECE = 2048
@@ -408,9 +410,7 @@ def _sharpen(atoms: Atoms, rules: Rules, block: Block, found: Found, work: Work,
     """Coefficients, ‖residual‖² and status of a signal whose factor has lost too many digits.
 
     The residual itself says what is missing from the fit: the fit of the residual is added, as in
-    corrected seminormal equations, as long as that helps. Where an atom is left with a slope, the
-    signal has not converged; it is only that the factor can tell that atom from the chosen ones no
-    more.
+    corrected seminormal equations, as long as that helps.
     """
     used: Any = np.int64(found.size[r])
     left2 = residual2(atoms, block, found, used, work.rest, r)
@@ -431,16 +431,39 @@ def _sharpen(atoms: Atoms, rules: Rules, block: Block, found: Found, work: Work,
             break
         left2 = now2
     found.residual2[r] = left2
-    terms = np.sqrt(block.norm2[r])
+    if found.status[r] == CONVERGED:
+        _doubt_the_end(atoms, rules, block, found, work, r)
+
+
+@inlined
+def _doubt_the_end(
+    atoms: Atoms, rules: Rules, block: Block, found: Found, work: Work, r: int
+) -> None:
+    """STALLED where an atom could still take off a part of the residual, which is in `work`: the
+    factor only cannot tell that atom from the chosen ones any more."""
+    used: Any = np.int64(found.size[r])
+    left2, terms = found.residual2[r], np.sqrt(block.norm2[r])
     for k in range(used):
         terms += abs(found.value[r, k]) * atoms.norm[found.chosen[r, k]]
-    if found.status[r] == CONVERGED and left2 > block.goal2[r]:
-        for j in range(len(atoms.norm)):
-            if (
-                abs(_slope(atoms.rows[j], work.rest))
-                > 0.25 * rules.rounding * terms * atoms.norm[j]
-            ):
-                found.status[r] = STALLED
+    least = max((8 * rules.rounding * terms) ** 2, block.goal2[r])
+    if left2 <= least:
+        return
+    for j in range(len(atoms.norm)):
+        norm2, slope = atoms.norm2[j], _slope(atoms.rows[j], work.rest)
+        apart2 = max(_distance2(work, used, j, norm2), rules.dependent * norm2)
+        if slope * slope > WORTH * apart2 * left2:
+            found.status[r] = STALLED
+
+
+@inlined
+def _distance2(work: Work, used: int, j: int, norm2: float) -> float:
+    """The squared distance of atom j to the span of the active atoms."""
+    tile = WIDE // work.basis.itemsize
+    at = (j // tile) * tile * work.weight.size + j % tile
+    distance2 = float(norm2)
+    for k in range(used):
+        distance2 -= np.float64(work.basis[at + k * tile]) ** 2
+    return distance2
 
 
 @inlined
