@@ -46,6 +46,8 @@ GOING = 255
 """The status of a signal that is not finished."""
 HALTED = 254
 """The status of one that was left since its call was interrupted; nobody gets to see it."""
+HEEDED = 16
+"""Steps between two looks at whether it was: a look takes as long as a step over few atoms."""
 NOTHING = -1
 """What a kernel returns when it needs no further row of the Gram matrix."""
 BLURRED = 1e-6
@@ -228,7 +230,7 @@ def residual2(atoms: Atoms, block: Block, found: Found, used: Any, rest: Array, 
 @inlined
 def verdict(left2: float, goal2: float, used: int, steps: int, rules: Rules) -> int:
     """Whether a signal is finished, in the order of `solve`: fit, atoms, iterations."""
-    if rules.halt[0]:
+    if steps % HEEDED == 0 and rules.halt[0]:
         return HALTED
     if left2 <= goal2:
         return CONVERGED
@@ -254,7 +256,7 @@ def settle(
 # Matching pursuit ------------------------------------------------------------------------
 
 
-@compiled
+@uncounted
 def matching_pursuit(
     atoms: Atoms, gram: Gram, rules: Rules, block: Block, found: Found, work: Work
 ) -> int:
@@ -316,7 +318,7 @@ def _pursue(
 # Orthogonal pursuit ----------------------------------------------------------------------
 
 
-@compiled
+@uncounted
 def orthogonal(
     atoms: Atoms, gram: Gram, rules: Rules, block: Block, found: Found, work: Work
 ) -> int:
