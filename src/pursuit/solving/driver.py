@@ -170,11 +170,12 @@ def solve(
         start, weights0 = _start(given, x0, coef0)
         check_weights(atoms, weights0)
         gradient, unit_atoms = nan, flag("unit_atoms", unit_atoms)
+        unit = atoms if unit_atoms else _as_given(atoms)
         if not rules.gradient_free:
             f, gradient = in_range(given, start, unit_atoms)
             given = Problem(f, atoms)
         dtype = np.result_type(f.dtype, atoms.dtype, start.dtype)
-        unit, scale = atoms.astype(dtype).unit() if unit_atoms else (_as_given(atoms), None)
+        unit, scale = atoms.astype(dtype).unit() if unit_atoms else (unit, None)
         problem = Problem(f, unit)
         place = (start, weights0, unit_atoms, count("seed", seed))
         mark = Fingerprint(f, atoms, rules.advance, rules.momentum, *place)
