@@ -17,9 +17,9 @@ from pursuit import unmixing
 NAMES = words("pixels r signals atoms values pixel maps path") | set(
     inspect.signature(unmixing.unmix).parameters
 )
-CONSTRAINTS = ("none", "non-negative", "sum-to-one", "sparse")
+CONSTRAINTS = ("none", "non-negative", "sum-to-one", "sum-at-most-one", "sparse")
 FEWER = ("found .* endmembers instead of",)
-UNFINISHED = (".* pixels were left before their best abundances were proved",)
+WARNED = (".* pixels were left before their best abundances were proved", "the fit is bad: ")
 CLEAR = 1e3
 
 
@@ -44,6 +44,10 @@ class Mixed:
     def rows(self) -> Array:
         return exact(self.endmembers)
 
+    @property
+    def summed(self) -> bool:
+        return self.constraint.startswith("sum")
+
     @cached_property
     def eps(self) -> float:
         return eps_of(precision(self.pixels, self.endmembers))
@@ -58,11 +62,11 @@ def _unmix(case: Case) -> None:
     call = lambda **more: unmixing.unmix(  # noqa: E731
         mixed.pixels, mixed.endmembers, **(options | more)
     )
-    found = case.ask(call, NAMES, valid=not case.odd, warned=UNFINISHED)
+    found = case.ask(call, NAMES, valid=not case.odd, warned=WARNED)
     case.tell(found=repr(found).replace("\n", " |"))
     check_unmixing(case, mixed, found)
     if case.chance(0.3):
-        other = case.ask(lambda: call(threads=3), NAMES, valid=True, warned=UNFINISHED)
+        other = case.ask(lambda: call(threads=3), NAMES, valid=True, warned=WARNED)
         for name in ("abundances", "residual_norms", "angles", "pixel_norms"):
             if getattr(found, name).tobytes() != getattr(other, name).tobytes():
                 raise Finding(f"with 3 threads {name} differs")
@@ -97,6 +101,9 @@ def check_unmixing(case: Case, mixed: Mixed, found: Any) -> None:
     if mixed.constraint == "sum-to-one":
         off = np.abs(A.sum(axis=1) - 1).max()
         case.require(off <= 4 * len(mixed.rows) * mixed.eps, f"a sum is off by {float(off):.3g}")
+    if mixed.constraint == "sum-at-most-one":
+        over = A.sum(axis=1).max() - 1
+        case.require(over <= 4 * len(mixed.rows) * mixed.eps, f"a sum is over by {float(over):.3g}")
     if mixed.constraint == "sparse":
         most = int((A != 0).sum(axis=1).max())
         case.require(most <= (mixed.n_nonzero or 0), "more endmembers than n_nonzero")
@@ -119,7 +126,7 @@ def _quality(case: Case, mixed: Mixed, found: Any, residuals: Array, size: Array
     off = np.abs(exact(found.angles) - angles)
     case.require((off <= blur).all(), f"an angle is off by {float(off.max()):.3g}")
     top = norm(mixed.y).max()
-    if top > 0:
+    if top > 0 and true.max() < 1e300 * top:
         error = np.sqrt(((true / top) ** 2).sum() / ((norm(mixed.y) / top) ** 2).sum())
         off, blur = abs(LD(found.relative_error) - error), norm(rounding) / norm(norm(mixed.y))
         case.require(
@@ -170,10 +177,11 @@ def _least(mixed: Mixed, y: Array) -> Any:
         unit = (rows / lengths[:, None]).astype(np.float64)
         w = np.linalg.lstsq(unit.T, (y / size).astype(np.float64), rcond=1e-12)[0]
         return norm(y - size * (exact(w) / lengths) @ rows)
-    if mixed.constraint != "sum-to-one":
+    if not mixed.summed:
         w, _ = nnls((rows / lengths[:, None]).T.astype(np.float64), (y / size).astype(np.float64))
         return norm(y - size * (exact(w) / lengths) @ rows)
-    return _simplex_distance(rows, y)
+    shade = np.zeros((int(mixed.constraint == "sum-at-most-one"), rows.shape[1]), LD)
+    return _simplex_distance(np.vstack([rows, shade]), y)
 
 
 def _simplex_distance(rows: Array, y: Array) -> Any:
@@ -198,12 +206,27 @@ def _promises(mixed: Mixed, A: Array, residuals: Array) -> Array:
     """How much the squared distance could fall by, along the best single change, to first order."""
     lengths = np.maximum(norm(mixed.rows), FLOOR)
     c = residuals @ mixed.rows.T
-    if mixed.constraint == "sum-to-one":  # from the endmember with the least slope to the best
-        used = np.where(A > 0, c, np.inf).min(axis=1)
-        spread = np.maximum(norm(mixed.rows[:, None] - mixed.rows[None]).max(), FLOOR)
-        return (np.maximum(c.max(axis=1) - used, 0) / spread) ** 2
+    if mixed.summed:  # from the endmember with the least slope to the best
+        rows, shares, c = _with_shade(mixed, A, c)
+        used = np.where(shares > 0, c, np.inf).min(axis=1)
+        spread = np.maximum(norm(rows[:, None] - rows[None]).max(), FLOOR)
+        gain = (np.maximum(c.max(axis=1) - used, 0) / spread) ** 2
+        return gain - CLEAR * mixed.eps * spread**2  # squares of the longest endmember round
     steep = np.where((c > 0) | (A > 0), np.abs(c) / lengths, 0)
     return (steep**2).max(axis=1)
+
+
+def _with_shade(mixed: Mixed, A: Array, c: Array) -> tuple[Array, Array, Array]:
+    """Endmembers, abundances and slopes, those of shade at the end where it takes the rest."""
+    if mixed.constraint == "sum-to-one":
+        return mixed.rows, A, c
+    rest = 1 - A.sum(axis=1, keepdims=True)
+    none = np.zeros((len(A), 1), LD)
+    return (
+        np.vstack([mixed.rows, np.zeros(mixed.rows.shape[1], LD)]),
+        np.hstack([A, rest]),
+        np.hstack([c, none]),
+    )
 
 
 # Endmembers --------------------------------------------------------------------------------
