@@ -29,6 +29,7 @@ from pursuit.acceleration.adaptive import Adaptive, largest_curvature
 from pursuit.active.blended import Blended
 from pursuit.active.orthogonal import Corrective
 from pursuit.base.errors import InputError
+from pursuit.base.validation import shown
 from pursuit.rules.advances import Advance, Greedy
 from pursuit.rules.directions import Direction, Random, Steepest
 from pursuit.rules.gradient_free import Blind
@@ -202,5 +203,7 @@ def as_method(method: str | Method) -> Method:
         return method
     name = full_name(method)
     if not isinstance(name, str) or name not in NAMED:
-        raise InputError(f"method: expected one of {', '.join(NAMED)}, or a Method, got {method!r}")
+        raise InputError(
+            f"method: expected one of {', '.join(NAMED)}, or a Method, got {shown(method)}"
+        )
     return NAMED[name]()

@@ -36,6 +36,8 @@ OPTIONS = words(
     "--unit --json --data --seeds --iterations --overwrite --force "
     "SIGNALS SCENE FILE CODES EXPERIMENT"
 )
+CONSTANTS = words("ν ν′ δ̂² L_A μ_A mDW radius diameter")
+"""What `pursuit constants` may say of a file whose numbers leave no room for one of them."""
 WILD = ("", "nan", "inf", "-1", "0", "1e400", "3.5", "x", "[]", "ü", "1" * 40, "--", " ")
 
 
@@ -71,7 +73,7 @@ def ask(case: Case, *arguments: Any, valid: bool = False) -> str:
     """What the program prints; a refusal may name an option or one of the files."""
     paths = {str(a) for a in arguments if "/" in str(a)}
     case.tell(command=" ".join(map(str, arguments)))
-    names = OPTIONS | paths | {"--"}
+    names = OPTIONS | paths | CONSTANTS | {"--"}
     return str(case.ask(lambda: program(*arguments), names, valid=valid))
 
 

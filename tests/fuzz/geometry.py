@@ -13,14 +13,14 @@ import numpy as np
 import pursuit
 from fuzz.case import Case, words
 from fuzz.generators import Array, near
-from fuzz.oracle import EPS, FLOOR, LD, Model, exact, least_value, norm
+from fuzz.oracle import EPS, FLOOR, LD, Model, exact, least_value, norm, tiny_of
 from fuzz.problems import NAMES as PROBLEM_NAMES
 from fuzz.problems import Atoms, quadratic_target, some_atoms
 from pursuit import geometry, rates
 
 NAMES = PROBLEM_NAMES | words(
-    "sampling x0 x d delta tolerance L_A μ_A mDW R_A ε_0 δ̂² ν ν′ μ L r ‖x* x0‖_P f* algorithm "
-    "exploration given β_t"
+    "sampling x0 x d delta tolerance L_A μ_A mDW R_A ε_0 δ̂² ν ν′ μ L r ‖x* x0‖_P f* λ_min lin(A) "
+    "‖x‖_A ‖d‖_{A*} algorithm exploration given β_t"
 )
 CLOSE = 1e-6
 """What exact constants may be off, relatively, on sets that are not nearly dependent."""
@@ -201,7 +201,8 @@ def _norms(case: Case, atoms: Atoms, d: int) -> None:
         true = atoms.dual(exact(x))
         size = norm(exact(x)) * LD(A.radius)
         off = abs(LD(dual) - true)
-        case.require(off <= atoms.loose * 1e-6 * size, f"the dual norm is {float(true):.6g}")
+        same = off <= atoms.loose * 1e-6 * size + d * tiny_of("f8")
+        case.require(same, f"the dual norm is {float(true):.6g}")
     if gauge is None or atoms.rows is None or atoms.cone:
         return
     tried = directions(case, atoms.rows)
@@ -278,7 +279,7 @@ def _gap_holds(case: Case, atoms: Atoms, model: Model, gap: Any) -> None:
     start = model.value(np.zeros(model.size, LD))
     least = least_value(model, atoms.rows)
     fall = start - least
-    slack = 1e-6 * abs(fall) + 1e4 * EPS * abs(start)
+    slack = 1e-6 * abs(fall) + 1e4 * EPS * abs(start) + tiny_of("f8")
     short = fall > LD(gap.upper) + slack and _tame(atoms)
     case.require(not short, f"the gap is {float(gap):.6g}, and f falls by {float(fall):.6g}")
 
@@ -310,8 +311,8 @@ def _rates(case: Case, atoms: Atoms, d: int) -> None:
     case.require("\n" not in str(rate), "a rate does not print in a line")
     t = np.array([rate.first, 1 + rate.first, 5, 10, 100, 10**6])
     bound = np.asarray(case.ask(lambda: rate(t), NAMES, valid=True))
-    case.require(np.isfinite(bound).all() and (bound >= 0).all(), f"a bound of {bound}")
-    case.require((np.diff(bound[[0, 1, 4, 5]]) <= 0).all(), "a bound that grows")
+    case.require((bound >= 0).all(), f"a bound of {bound}")
+    case.require((bound[[1, 4, 5]] <= bound[[0, 1, 4]]).all(), "a bound that grows")
     algorithm = options.get("algorithm", THEOREMS[name])
     if rate.holds == "surely" and algorithm and atoms.rows is not None:
         _stays_below(case, atoms, target, rate, algorithm)
@@ -331,6 +332,8 @@ def _stays_below(case: Case, atoms: Atoms, target: Any, rate: Any, algorithm: in
     gap = model.value(x) - least_value(model, atoms.rows)
     bound = LD(rate(steps))
     slack = model.slack(x, 1e-6 if result.x.dtype == np.float32 else 1e-14, FLOOR)[0]
+    if not np.isfinite(gap):
+        return  # in extended precision: then no bound can be held against it
     case.require(
         gap <= bound * (1 + 1e-6) + 64 * slack,
         f"{rate.name} says {float(bound):.6g} where f falls by {float(gap):.6g} more",

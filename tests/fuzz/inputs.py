@@ -6,6 +6,7 @@ or a refusal. What is no array of real numbers is a refusal.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from importlib.util import find_spec
 from typing import Any
@@ -20,6 +21,7 @@ from fuzz.generators import JUNK, Array
 from fuzz.geometry import NAMES as GEOMETRY_NAMES
 from fuzz.solving import NAMES as SOLVE_NAMES
 from fuzz.unmixing import NAMES as UNMIX_NAMES
+from fuzz.unmixing import SAID
 from pursuit import InputError
 
 NAMES = (
@@ -161,25 +163,32 @@ def _array(case: Case, door: Door, argument: str, plain: dict[str, Any]) -> None
         coat = case.pick(*_there(COATS))
         case.tell(value=coat)
         try:
-            truth = door.compared(door.call(**plain | {argument: good.copy()}))
+            truth = door.compared(_quietly(lambda: door.call(**plain | {argument: good.copy()})))
         except InputError:
             truth = None
-        found = case.ask(lambda: door.call(**plain | {argument: COATS[coat](good)}), NAMES)
+        call = lambda: door.call(**plain | {argument: COATS[coat](good)})  # noqa: E731
+        found = case.ask(call, NAMES, warned=SAID)
         case.require(door.compared(found) == truth, f"{argument} as {coat}: another answer")
         return
     rag = case.pick(*_there(RAGS))
     case.tell(value=rag)
     value = RAGS[rag](good)
     try:
-        found = case.ask(lambda: door.call(**plain | {argument: value}), NAMES)
+        found = case.ask(lambda: door.call(**plain | {argument: value}), NAMES, warned=SAID)
     except Refused:
         return
     case.require(rag in FITTING, f"{argument} is taken as {rag}: {door.compared(found)!r:.80}")
+
+
+def _quietly(call: Callable[[], Any]) -> Any:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return call()
 
 
 def _other(case: Case, door: Door, argument: str, plain: dict[str, Any]) -> None:
     """Junk for anything: where it is taken, the answer can at least be looked at."""
     value = case.pick(*JUNK)
     case.tell(value=value)
-    found = case.ask(lambda: door.call(**plain | {argument: value}), NAMES)
+    found = case.ask(lambda: door.call(**plain | {argument: value}), NAMES, warned=SAID)
     case.ask(lambda: door.compared(found), NAMES, valid=True)

@@ -158,7 +158,7 @@ def _scene(case: Case) -> None:
     options = _reading(case, layout, b)
     whole = not case.chance(0.4) or not damaged(case, path)
     case.tell(options=options, whole=whole)
-    names = NAMES | {str(path)}
+    names = NAMES | {str(path)} | {value for value in options.values() if isinstance(value, str)}
     scene = case.ask(lambda: read_scene(path, **options), names)
     _sound(case, scene)
     usual = set(options) <= {"layout", "scale", "bad_bands"} and options["layout"] == layout

@@ -45,6 +45,10 @@ class Mixed:
     def rows(self) -> Array:
         return exact(self.endmembers)
 
+    @property
+    def summed(self) -> bool:
+        return self.constraint.startswith("sum")
+
     @cached_property
     def eps(self) -> float:
         return eps_of(precision(self.pixels, self.endmembers))
@@ -127,7 +131,7 @@ def _quality(case: Case, mixed: Mixed, found: Any, residuals: Array, size: Array
     off = np.abs(exact(found.angles) - angles)
     case.require((off <= blur).all(), f"an angle is off by {float(off.max()):.3g}")
     top = norm(mixed.y).max()
-    if top > 0:
+    if top > 0 and true.max() < 1e300 * top:
         error = np.sqrt(((true / top) ** 2).sum() / ((norm(mixed.y) / top) ** 2).sum())
         off, blur = abs(LD(found.relative_error) - error), norm(rounding) / norm(norm(mixed.y))
         case.require(
@@ -178,10 +182,11 @@ def _least(mixed: Mixed, y: Array) -> Any:
         unit = (rows / lengths[:, None]).astype(np.float64)
         w = np.linalg.lstsq(unit.T, (y / size).astype(np.float64), rcond=1e-12)[0]
         return norm(y - size * (exact(w) / lengths) @ rows)
-    if mixed.constraint != "sum-to-one":
+    if not mixed.summed:
         w, _ = nnls((rows / lengths[:, None]).T.astype(np.float64), (y / size).astype(np.float64))
         return norm(y - size * (exact(w) / lengths) @ rows)
-    return _simplex_distance(rows, y)
+    shade = np.zeros((int(mixed.constraint == "sum-at-most-one"), rows.shape[1]), LD)
+    return _simplex_distance(np.vstack([rows, shade]), y)
 
 
 def _simplex_distance(rows: Array, y: Array) -> Any:
@@ -206,12 +211,27 @@ def _promises(mixed: Mixed, A: Array, residuals: Array) -> Array:
     """How much the squared distance could fall by, along the best single change, to first order."""
     lengths = np.maximum(norm(mixed.rows), FLOOR)
     c = residuals @ mixed.rows.T
-    if mixed.constraint == "sum-to-one":  # from the endmember with the least slope to the best
-        used = np.where(A > 0, c, np.inf).min(axis=1)
-        spread = np.maximum(norm(mixed.rows[:, None] - mixed.rows[None]).max(), FLOOR)
-        return (np.maximum(c.max(axis=1) - used, 0) / spread) ** 2
+    if mixed.summed:  # from the endmember with the least slope to the best
+        rows, shares, c = _with_shade(mixed, A, c)
+        used = np.where(shares > 0, c, np.inf).min(axis=1)
+        spread = np.maximum(norm(rows[:, None] - rows[None]).max(), FLOOR)
+        gain = (np.maximum(c.max(axis=1) - used, 0) / spread) ** 2
+        return gain - CLEAR * mixed.eps * spread**2  # squares of the longest endmember round
     steep = np.where((c > 0) | (A > 0), np.abs(c) / lengths, 0)
     return (steep**2).max(axis=1)
+
+
+def _with_shade(mixed: Mixed, A: Array, c: Array) -> tuple[Array, Array, Array]:
+    """Endmembers, abundances and slopes, those of shade at the end where it takes the rest."""
+    if mixed.constraint == "sum-to-one":
+        return mixed.rows, A, c
+    rest = 1 - A.sum(axis=1, keepdims=True)
+    none = np.zeros((len(A), 1), LD)
+    return (
+        np.vstack([mixed.rows, np.zeros(mixed.rows.shape[1], LD)]),
+        np.hstack([A, rest]),
+        np.hstack([c, none]),
+    )
 
 
 # Endmembers --------------------------------------------------------------------------------

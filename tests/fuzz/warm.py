@@ -15,6 +15,12 @@ from fuzz.unmixing import CONSTRAINTS
 @cache
 def warm_up() -> None:
     """Call every compiled path once in both precisions."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        _call_all()
+
+
+def _call_all() -> None:
     rng = np.random.default_rng(0)
     for dtype in (np.float64, np.float32):
         atoms, signals = (rng.random((n, 4)).astype(dtype) for n in (6, 3))

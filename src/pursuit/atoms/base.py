@@ -11,6 +11,7 @@ import numpy as np
 
 from pursuit.atoms.lin import Lin, lin
 from pursuit.base.errors import InputError
+from pursuit.base.lengths import scale
 from pursuit.base.products import times
 from pursuit.base.validation import Array
 
@@ -151,8 +152,9 @@ class FiniteAtoms(AtomSet):
     def spans(self, x: Array) -> bool:
         if self.rank == int(np.prod(self.shape)):
             return True
-        rest = x - self.lin.project(x)
-        return bool(np.linalg.norm(rest) <= OFF * np.linalg.norm(x))
+        near = x / scale(x)
+        rest = near - self.lin.project(near)
+        return bool(np.linalg.norm(rest) <= OFF * np.linalg.norm(near))
 
     @abstractmethod
     def correlate(self, d: Array) -> Array:

@@ -14,7 +14,7 @@ from pursuit.base.archive import Kind, load_archive, save_archive
 from pursuit.base.errors import InputError
 from pursuit.base.status import Status
 from pursuit.base.threads import for_each_block
-from pursuit.base.validation import Array, plain_array
+from pursuit.base.validation import Array, real_array
 from pursuit.kernels.layouts import Piece
 
 if TYPE_CHECKING:
@@ -216,7 +216,7 @@ class Codes:
 
     def __matmul__(self, atoms: object) -> Array:
         """The approximations: one row for each signal, in the shape of the atoms."""
-        rows = plain_array("atoms", getattr(atoms, "matrix", atoms))
+        rows = real_array("atoms", getattr(atoms, "matrix", atoms))
         shape = getattr(atoms, "shape", ()) if hasattr(atoms, "matrix") else rows.shape[1:]
         if rows.ndim < 2 or len(rows) != self.n_atoms:
             raise InputError(

@@ -49,6 +49,8 @@ def record(number: int, rows: Mapping[str, Array]) -> Array:
 def read_marks(folder: Path, about: About) -> Array:
     """The records of all blocks, up to the last finished; one bit changed is an input error."""
     file = folder / FINISHED
+    if file.is_dir():
+        raise InputError(f"{folder}: {FINISHED} is a folder, expected a file")
     raw = file.read_bytes() if file.exists() else b""
     if file.exists() and about.blocks is not None and len(raw) != about.blocks * RECORD.itemsize:
         raise InputError(

@@ -69,7 +69,15 @@ def nonnegative_fits(
     coefficients: Array = codes.toarray()
     finished = codes.iterations < STEPS_PER_ATOM * (job.width + 1)
     dtype = common_type(rows, matrix)
-    return Fits(coefficients.astype(dtype, copy=False), codes.residual_norms, finished)
+    with np.errstate(over="ignore"):
+        written = coefficients.astype(dtype, copy=False)
+    endless = np.flatnonzero(~np.isfinite(written).all(axis=1))
+    if endless.size:
+        raise InputError(
+            f"signals: the coefficients of signal {endless[0]} are outside the range of {dtype}; "
+            "expected signals and atoms of nearer scales"
+        )
+    return Fits(written, codes.residual_norms, finished)
 
 
 def _whole_cone(rows: Array, matrix: Array, workers: int) -> Job:

@@ -13,7 +13,7 @@ from pursuit.atoms.sampling import Sampling, as_sampling, dense
 from pursuit.base.errors import InputError
 from pursuit.base.lengths import EPS, row_norms
 from pursuit.base.validation import Array
-from pursuit.geometry.constant import Constant, Kind, at_least, at_most, product
+from pursuit.geometry.constant import Constant, Kind, at_least, at_most, in_range, product
 from pursuit.geometry.polar import Width, proved_width, width
 from pursuit.geometry.span import (
     SpanHessian,
@@ -137,7 +137,10 @@ def _convexity(f: Objective, atoms: AtomSet, measure: Measure) -> Constant:
     if not isinstance(atoms, FiniteAtoms):
         return _between_norms(H, atoms, serves)
     rows = inside(atoms)
-    found, blur = measure(rows @ H.root), _blur(rows)
+    with np.errstate(over="ignore", invalid="ignore"):
+        images = rows @ H.root
+    in_range("μ_A", float(np.abs(images).max()))
+    found, blur = measure(images), _blur(rows)
     lower = product("μ_A", max(1 - H.doubt - 2 * blur, 0.0), found.lower, found.lower)
     upper = product("μ_A", 1 + H.doubt + 3 * blur, found.upper, found.upper)
     return at_least(lower, upper, serves, _lift(found, H.root.T @ H.basis, atoms))

@@ -10,7 +10,7 @@ from pursuit.atoms.sampling import Sampling
 from pursuit.base.errors import InputError
 from pursuit.base.lengths import length
 from pursuit.base.validation import Array, shaped_array
-from pursuit.geometry.constant import Constant, Kind, at_most, product
+from pursuit.geometry.constant import Constant, Kind, at_most, in_range, product
 from pursuit.geometry.span import inside, lengths
 
 
@@ -37,7 +37,9 @@ def _radius_kind(atoms: AtomSet) -> Kind:
 def dual_norm(atoms: AtomSet, d: object) -> Constant:
     """‖d‖_{A*} = max \\|⟨d, z⟩\\| over A."""
     direction = shaped_array("d", d, atoms.shape)
-    return Constant(atoms.dual_norm(direction), Kind.EXACT, "slope certificates")
+    with np.errstate(over="ignore", invalid="ignore"):
+        largest = in_range("‖d‖_{A*}", atoms.dual_norm(direction))
+    return Constant(largest, Kind.EXACT, "slope certificates")
 
 
 def gauge(atoms: AtomSet, x: object) -> Constant:
@@ -52,9 +54,9 @@ def gauge(atoms: AtomSet, x: object) -> Constant:
         return Constant(atoms.gauge(point), Kind.EXACT, serves)
     if not isinstance(atoms, FiniteAtoms):
         raise InputError(f"atoms: {type(atoms).__name__} has no known gauge")
-    if not atoms.spans(point):
+    size, least = in_range("‖x‖", length(point)), float(lengths(atoms).min())
+    if not atoms.spans(point / size if size else point):
         return Constant(np.inf, Kind.EXACT, serves)
-    size, least = length(point), float(lengths(atoms).min())
     ends = _least_weights(atoms, point / size) if size else (0.0, 0.0)
     lower, upper = (product("‖x‖_A", end, size, over=least) for end in ends)
     return at_most(lower, upper, serves)

@@ -42,8 +42,8 @@ def gap(f: Objective, atoms: AtomSet, x: object | None = None) -> Constant:
         half = _estimate(H, parts, 1, serves)
         return Constant(half * half / 2, half.kind, serves)
     size, error = length(parts / H.roots), noise / float(H.roots.min())
-    upper = (size + error) / (1 - H.doubt)
-    lower = max(size - error, 0.0) / (1 + H.doubt)
+    upper = float((size + error) / (1 - H.doubt))
+    lower = float(max(size - error, 0.0) / (1 + H.doubt))
     ends = lower * lower / 2 - seen.off, in_range("ε_0", upper * upper / 2 + seen.off)
     return at_most(max(ends[0], 0.0), ends[1], serves)
 

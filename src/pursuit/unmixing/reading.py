@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from pursuit.base.errors import InputError
-from pursuit.base.validation import count, positive, shaped_array
+from pursuit.base.validation import count, number, positive, shaped_array, shown
 from pursuit.files import OPENERS, open_arrays
 from pursuit.files.arrays import existing_file
 from pursuit.unmixing.array_scenes import scene_in_arrays
@@ -74,13 +74,13 @@ def read_scene(
         Finite numbers; float32 stays float32, integers become float64.
     """
     file = existing_file(path)
-    if scale != "auto":
+    if not _is_auto(scale):
         positive("scale", scale)
     raw = _opened(file, variable, layout, shape)
     good = _good_bands(raw, _bad_bands(bad_bands, raw))
     waves, unit = _wavelengths(wavelengths, raw)
     pixels = _as_floats(raw.pixels[:, good])
-    valid = _with_data(raw.path, pixels, raw.nodata if nodata is None else nodata)
+    valid = _with_data(raw.path, pixels, raw.nodata if nodata is None else _checked(nodata))
     pixels = np.ascontiguousarray(pixels[valid])
     divisor = _divisor(scale, raw)
     pixels /= divisor
@@ -132,8 +132,12 @@ def _from_envi(path: Path) -> RawScene:
     )
 
 
+def _is_auto(scale: object) -> bool:
+    return isinstance(scale, str) and scale == "auto"
+
+
 def _divisor(scale: float | str, raw: RawScene) -> float:
-    if scale == "auto":
+    if _is_auto(scale):
         return raw.scale or 1.0
     return positive("scale", scale)
 
@@ -143,7 +147,10 @@ def _bad_bands(given: Iterable[int] | str | os.PathLike[str] | None, raw: RawSce
         return list(raw.bad_bands)
     if isinstance(given, (str, os.PathLike)):
         return read_bad_bands(Path(given), raw.pixels.shape[1])
-    return list(given)
+    try:
+        return list(given)
+    except TypeError:
+        raise InputError(f"bad_bands: expected numbers of bands, got {shown(given)}") from None
 
 
 def _wavelengths(given: object, raw: RawScene) -> tuple[Array | None, str | None]:
@@ -165,13 +172,19 @@ def _good_bands(raw: RawScene, bad_bands: Iterable[int]) -> Integers:
     """The bands to keep, counted from 0."""
     bands = raw.pixels.shape[1]
     keep = np.ones(bands, dtype=bool)
-    for number in bad_bands:
-        if count("bad_bands", number, 1) > bands:
-            raise InputError(f"bad_bands: expected numbers from 1 to {bands}, got {number}")
-        keep[number - 1] = False
+    for band in bad_bands:
+        if count("bad_bands", band, 1) > bands:
+            raise InputError(f"bad_bands: expected numbers from 1 to {bands}, got {band}")
+        keep[band - 1] = False
     if not keep.any():
         raise InputError(f"{raw.path}: all {bands} bands are bad")
     return np.flatnonzero(keep)
+
+
+def _checked(nodata: float) -> float:
+    """A no-data value: a number, or NaN."""
+    missing = isinstance(nodata, (float, np.floating)) and np.isnan(nodata)
+    return nodata if missing else number("nodata", nodata)
 
 
 def _with_data(path: Path, pixels: Array, nodata: float | None) -> Array:

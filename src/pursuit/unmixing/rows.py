@@ -22,9 +22,12 @@ def unit_rows(rows: Array) -> tuple[Array, Array]:
     return near, norms if safe else np.ldexp(norms, exponent)
 
 
-def exponents(rows: Array) -> Array:
-    """The power of two next to the largest entry of each row: divided by it, squares are safe."""
-    largest = np.maximum(rows.max(axis=1), -rows.min(axis=1))
+def exponents(*parts: Array) -> Array:
+    """The power of two next to the largest entry of each row: divided by it, squares are safe.
+
+    Several arrays of as many rows count as one with all of their columns.
+    """
+    largest = np.max([np.maximum(rows.max(axis=1), -rows.min(axis=1)) for rows in parts], axis=0)
     found: Array = np.frexp(largest)[1]
     return found
 

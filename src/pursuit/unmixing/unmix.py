@@ -22,6 +22,10 @@ from pursuit.unmixing.unmixed import Unmixing, endmember_names, mean_ratio
 if TYPE_CHECKING:
     from xarray import DataArray, Dataset
 
+LARGEST = 1e250
+"""The largest number that a pixel or an endmember may hold."""
+CORRECTIONS = 2
+"""Each divides what rounding left by the inverse of eps times the condition of the endmembers."""
 BLOCK = 1024
 """Pixels looked at together when fits are compared with measurements."""
 
@@ -79,9 +83,10 @@ def unmix(
         ``"none"``: any real abundances, the shortest where endmembers depend on each other.
         ``"non-negative"``: at least zero. ``"sum-to-one"``: at least zero, and of sum exactly
         one. ``"sum-at-most-one"``: at least zero, and the rest to one is shade. All three by an
-        exact active-set method. ``"sparse"``: at least zero, and at most
-        `n_nonzero` endmembers in a pixel, by orthogonal matching pursuit over their `Cone`
-        (sparse abundances of any sign are the codes of `encode` over the endmembers).
+        exact active-set method; with a sum, exact up to the rounding of the square of the longest
+        endmember. ``"sparse"``: at least zero, and at most `n_nonzero` endmembers in a pixel, by
+        orthogonal matching pursuit over their `Cone` (sparse abundances of any sign are the codes
+        of `encode` over the endmembers).
     n_nonzero
         For ``"sparse"`` alone.
     names
@@ -161,6 +166,8 @@ def _checked(scene: object, endmembers: object, constraint: str) -> tuple[Array,
         )
     if constraint != "sum-to-one":
         _refuse_zeros(spectra)
+    _refuse_huge("pixels", pixels)
+    _refuse_huge("endmembers", spectra)
     return pixels, spectra
 
 
@@ -174,22 +181,41 @@ class _Job:
 
 
 def _free(job: _Job) -> Array:
-    """Least squares by the pseudo-inverse of the endmembers at unit norm."""
+    """Least squares by the pseudo-inverse of the endmembers at unit norm.
+
+    Corrections from the residuals make up for what the inverse loses in digits where endmembers
+    nearly depend on each other.
+    """
     from pursuit.base.threads import for_each_block, thread_count
 
     unit, norms = unit_rows(job.endmembers)
-    inverse = np.linalg.pinv(unit) / norms
+    inverse = np.linalg.pinv(unit)
     dtype = np.result_type(job.pixels, job.endmembers)
     abundances = np.empty((len(job.pixels), len(unit)), dtype)
 
     def block(number: int) -> None:
         here = slice(number * BLOCK, (number + 1) * BLOCK)
-        abundances[here] = job.pixels[here].astype(np.float64) @ inverse
+        y = job.pixels[here].astype(np.float64)
+        shares = y @ inverse
+        for _ in range(CORRECTIONS):
+            shares += (y - shares @ unit) @ inverse
+        with np.errstate(over="ignore"):
+            abundances[here] = shares / norms
+        _refuse_endless(abundances[here], here.start)
 
     for_each_block(
         -(-len(job.pixels) // BLOCK), lambda: block, thread_count(job.threads), brief=True
     )
     return abundances
+
+
+def _refuse_endless(abundances: Array, start: int) -> None:
+    if not np.isfinite(abundances).all():
+        pixel = start + int(np.argmin(np.isfinite(abundances).all(axis=1)))
+        raise InputError(
+            f"endmembers: the abundances in pixel {pixel} are outside the range of "
+            f"{abundances.dtype}; expected pixels and endmembers of nearer scales"
+        )
 
 
 def _non_negative(job: _Job) -> Array:
@@ -252,6 +278,13 @@ def _refuse_zeros(endmembers: Array) -> None:
         )
 
 
+def _refuse_huge(name: str, rows: Array) -> None:
+    """Sums of numbers up to `LARGEST` and of their products with abundances are numbers too."""
+    largest = max(float(rows.max()), -float(rows.min()))
+    if largest > LARGEST:
+        raise InputError(f"{name}: expected numbers up to {LARGEST:g}, got {largest:.4g}")
+
+
 def _say_unfinished(finished: Array) -> None:
     left = np.count_nonzero(~finished)
     if left:
@@ -287,7 +320,7 @@ def _compare(pixels: Array, fits: Array) -> tuple[Array, Array, Array]:
     u, norms = unit_rows(pixels)
     v, _ = unit_rows(fits)
     angles = 2 * np.arctan2(np.linalg.norm(u - v, axis=1), np.linalg.norm(u + v, axis=1))
-    exponent = exponents(pixels)
+    exponent = exponents(pixels, fits)
     difference = np.ldexp(pixels.astype(np.float64), -exponent[:, None])
     difference -= np.ldexp(fits, -exponent[:, None])
     residuals = np.ldexp(np.linalg.norm(difference, axis=1), exponent)

@@ -12,6 +12,7 @@ import numpy as np
 
 from pursuit.base.archive import whole_file
 from pursuit.base.errors import InputError
+from pursuit.base.lengths import length
 from pursuit.base.validation import count
 from pursuit.unmixing.exports import CUBE_ENDINGS, one_of_endings, save_cube, save_spectra
 from pursuit.unmixing.extraction import Array, Extraction, Integers
@@ -74,7 +75,7 @@ class Unmixing:
         if largest == 0:
             return 0.0
         residuals, norms = self.residual_norms / largest, self.pixel_norms / largest
-        return float(np.linalg.norm(residuals) / np.linalg.norm(norms))
+        return length(residuals) / length(norms)
 
     @cached_property
     def mean_relative_residual(self) -> float:
