@@ -7,9 +7,10 @@ kept in the file only. A run ends at the cap of its row, in iterations or in sec
 matching pursuit that did not arrive are to all that it had spent by then.
 
     python benchmarks/convergence.py --quick          a few runs of each row
-    python benchmarks/convergence.py --only urban-651 --out values.json
+    python benchmarks/convergence.py --only urban-651 --racers accelerated LSQR --out values.json
     python benchmarks/convergence.py --variants       ours in other settings, 5 runs of each row
     python benchmarks/convergence.py --scene          all pixels of Urban, by encode
+    python benchmarks/convergence.py --seconds        logistic losses, beside scikit-learn's lbfgs
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ import argparse
 import json
 import os
 import time
+import warnings
 from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
@@ -28,9 +30,23 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 import numpy as np
 from convergence_peers import Marks, Watch, conjugate_gradients, lsqr_steps, quasi_newton
-from convergence_problems import Case, golub, scene, toy, urban, w8a
+from convergence_problems import (
+    Case,
+    clusters,
+    dense_logistic,
+    diagonal,
+    golub,
+    huber,
+    least,
+    scene,
+    toy,
+    urban,
+    w8a,
+    wild,
+    wild_logistic,
+)
 
-from pursuit import ExactLineSearch, encode, methods
+from pursuit import Coordinates, ExactLineSearch, Logistic, Result, encode, methods, solve
 from pursuit.methods import NAMED, Method
 from pursuit.objectives.problem import Problem
 from pursuit.rules.run import Run
@@ -40,6 +56,7 @@ END = 0.0
 """The level under which a run of ours notes what it has spent when it ended."""
 BASE = "matching-pursuit"
 OURS = "accelerated"
+SCALED = "L-BFGS, the same scaling"
 LEAD = (BASE, OURS)
 """These are run on all problems of a row, the others on `others` of them."""
 SKIPPED = {"gradient-free", "orthogonal", "blended"}
@@ -57,18 +74,24 @@ class Row:
     cap: int = 60_000
     seconds: float = 60.0
     quadratic: bool = True
-    target: float | None = None
-    """The largest ratio to matching pursuit at 1e-6 that is expected of ours."""
 
 
 ROWS = {
-    "gaussian": Row(partial(toy, "gaussian"), 20, target=1 / 6),
-    "uniform": Row(partial(toy, "uniform"), 20, target=1 / 8),
-    "anisotropic": Row(partial(toy, "anisotropic"), 20, target=1 / 15),
-    "urban-6": Row(partial(urban, False), 100, target=1 / 12),
-    "urban-651": Row(partial(urban, True), 100, target=1 / 6),
+    "gaussian": Row(partial(toy, "gaussian"), 20),
+    "uniform": Row(partial(toy, "uniform"), 20),
+    "anisotropic": Row(partial(toy, "anisotropic"), 20),
+    "urban-6": Row(partial(urban, False), 100),
+    "urban-651": Row(partial(urban, True), 100),
+    "diagonal": Row(diagonal, 5, cap=10_000, seconds=10.0),
+    "wild": Row(wild, 5, cap=10_000, seconds=10.0),
+    "clusters": Row(clusters, 5, cap=10_000, seconds=10.0),
     "w8a": Row(w8a, None, seconds=25.0, quadratic=False),
+    "w8a-weak": Row(partial(w8a, 1000.0), None, seconds=25.0, quadratic=False),
     "golub": Row(golub, None, seconds=25.0, quadratic=False),
+    "wild-logistic": Row(wild_logistic, 5, cap=10_000, seconds=10.0, quadratic=False),
+    "huber": Row(partial(huber, 1.0), 5, cap=10_000, seconds=10.0, quadratic=False),
+    "huber-narrow": Row(partial(huber, 0.01), 5, cap=10_000, seconds=10.0, quadratic=False),
+    "huber-wild": Row(partial(huber, 1.0, 2.0), 5, cap=10_000, seconds=10.0, quadratic=False),
 }
 
 
@@ -106,7 +129,7 @@ def time_is_up(watch: Watch, seconds: float) -> bool:
 def racers(row: Row, variants: bool = False) -> dict[str, Racer]:
     """Every method of the library that fits, and the peers; or ours in other settings."""
     if variants:
-        return {name: _ours(method, row) for name, method in settings().items()}
+        return settings(row)
     rules = {name: make() for name, make in NAMED.items() if name not in SKIPPED}
     rules["accelerated, m = 1"] = methods.accelerated(exploration=1)
     if not row.quadratic:  # on the quadratic rows Algorithm 1's step is that already
@@ -115,33 +138,54 @@ def racers(row: Row, variants: bool = False) -> dict[str, Racer]:
     field = {name: _ours(method, row) for name, method in rules.items()}
     if row.quadratic:
         field |= {"LSQR": lsqr_steps, "CG": conjugate_gradients}
-    return field | {"L-BFGS": quasi_newton}
+    return field | {"L-BFGS": quasi_newton, SCALED: partial(quasi_newton, scaled=True)}
 
 
 def _ours(method: Method, row: Row) -> Racer:
     return partial(race, method=method, seconds=row.seconds)
 
 
-def settings() -> dict[str, Method]:
-    """Matching pursuit, ours, and ours with one thing changed."""
-    changed = {
-        "m = 1": {"exploration": 1},
-        "m = 4": {"exploration": 4},
-        "m = 16": {"exploration": 16},
-        "no plane": {"subspace": False},
-        "no plane, no restart": {"subspace": False, "restart": False},
-        "no restart": {"restart": False},
-        "patience 0": {"patience": 0},
-        "patience 10": {"patience": 10},
-        "patience 40": {"patience": 40},
+def settings(row: Row) -> dict[str, Racer]:
+    """Ours, and ours with one thing changed."""
+    memories = (1, 8, 50) if row.quadratic else (1, 2, 4, 8, 16)
+    changed: list[dict[str, object]] = [{}, *({"memory": m} for m in memories)]
+    changed += [{"exploration": m} for m in (1, 4, 16)]
+    made = {
+        ", ".join([OURS, *(f"{name} {value}" for name, value in options.items())]): _ours(
+            methods.accelerated(**options), row
+        )
+        for options in changed
     }
-    made = {BASE: methods.matching_pursuit(), OURS: methods.accelerated()}
-    return made | {f"{OURS}, {name}": methods.accelerated(**o) for name, o in changed.items()}
+    sampled = {
+        f"{OURS}, p ∝ {text}": partial(race_sampled, weights=weights, seconds=row.seconds)
+        for text, weights in SAMPLINGS.items()
+    }
+    return made | sampled
+
+
+SAMPLINGS: dict[str, Callable[[np.ndarray, np.ndarray], np.ndarray]] = {
+    "1": lambda h, even: np.ones_like(h),
+    "1/√h": lambda h, even: h**-0.5,
+    "1/h": lambda h, even: 1 / h,
+    "√even/h": lambda h, even: even**0.5 / h,
+}
+"""From curvatures and evenness; ours is even^¼/h, on quadratics 1/h."""
+
+
+def race_sampled(
+    case: Case, levels: list[float], cap: int, *, weights: Callable[..., np.ndarray], seconds: float
+) -> Marks:
+    """Ours with another sampling, computed from the problem."""
+    h = case.f.curvatures(case.atoms)
+    p = weights(h, case.f.evenness(case.atoms, h))
+    return race(
+        case, levels, cap, method=methods.accelerated(sampling=p / p.sum()), seconds=seconds
+    )
 
 
 def one(name: str, variants: bool, racer: str, number: int) -> Marks:
     row = ROWS[name]
-    cases = list(row.cases() if row.runs is None else row.cases(number + 1))
+    cases = list(row.cases() if row.runs is None else row.cases(runs=number + 1))
     return racers(row, variants)[racer](cases[-1], LEVELS, row.cap)
 
 
@@ -154,13 +198,14 @@ def runs_of(row: Row, racer: str, others: int, lead: int | None) -> list[int]:
 
 
 def measure(
-    names: list[str], others: int, lead: int | None, variants: bool
+    names: list[str], others: int, lead: int | None, variants: bool, chosen: list[str] | None
 ) -> dict[str, dict[str, dict]]:
     """row ↦ racer ↦ number ↦ level ↦ (products, seconds)."""
     jobs = [
         (name, variants, racer, number)
         for name in names
         for racer in racers(ROWS[name], variants)
+        if chosen is None or racer in chosen
         for number in runs_of(ROWS[name], racer, others, lead)
     ]
     values: dict[str, dict[str, dict]] = {}
@@ -217,61 +262,125 @@ def table(values: dict[str, dict[str, dict]]) -> str:
 
 
 def summary(values: dict[str, dict[str, dict]]) -> str:
-    """Ratios to matching pursuit: medians at 1e-6, 95th percentiles at 1e-3."""
-    heads = f"  {'':32s}" + "".join(f"{name:>13s}" for name in values)
-    wanted = [ROWS[name].target for name in values]
-    expected = ["" if target is None else read(target) for target in wanted]
+    """Ours beside the peers: medians of both; then beside matching pursuit, run by run."""
+    lines = ["", f"median products of {OURS} relative to those of a peer, to 1e-3 / 1e-6 / 1e-9"]
+    for name, row in values.items():
+        for peer in ("LSQR", "L-BFGS", SCALED):
+            if peer in row and OURS in row:
+                cells = " / ".join(f"{quotient(row, peer, level):.2f}" for level in LEVELS)
+                lines.append(f"  {name:16s}{peer:26s}{cells}")
+    if not all(BASE in row for row in values.values()):
+        return "\n".join(lines)
+    heads = f"  {'':32s}" + "".join(f"{name:>14s}" for name in values)
     return "\n".join(
         [
+            *lines,
             "",
             "products relative to matching-pursuit, to 1e-6: medians",
             heads,
             *block(values, lambda row, racer: np.median(ratios(row, racer, 1e-6))),
-            f"  {'expected of ' + OURS:32s}" + "".join(f"{text:>13s}" for text in expected),
             "",
-            "to 1e-3: 95th percentiles (1.2 is expected of accelerated)",
+            "products more than matching-pursuit's to 1e-3: the most of any run",
             heads,
-            *block(
-                values,
-                lambda row, racer: np.percentile(ratios(row, racer, 1e-3), 95, method="higher"),
-            ),
+            *block(values, lambda row, racer: more(row, racer, 1e-3), "{:.0f}".format),
         ]
     )
 
 
-def block(values: dict[str, dict[str, dict]], figure: Callable[..., float]) -> Iterator[str]:
+def quotient(row: dict[str, dict[int, Marks]], peer: str, level: float) -> float:
+    """Medians over the runs that both have made; nan where neither arrived."""
+    numbers = [number for number in row[peer] if number in row[OURS]]
+    ours, theirs = (
+        np.median([products(row[racer][number], level) for number in numbers])
+        for racer in (OURS, peer)
+    )
+    return float(ours / theirs) if np.isfinite(ours) else np.nan
+
+
+def more(row: dict[str, dict[int, Marks]], racer: str, level: float) -> float:
+    base = row[BASE]
+    shared = [number for number in row[racer] if number in base]
+    return max(products(row[racer][k], level) - spent(base[k], level) for k in shared)
+
+
+def ratio(value: float) -> str:
+    return f"1/{1 / value:.4g}" if value < 0.95 else f"{value:.4g}"
+
+
+def block(
+    values: dict[str, dict[str, dict]],
+    figure: Callable[..., float],
+    read: Callable[[float], str] = ratio,
+) -> Iterator[str]:
     """One line for each racer, one column for each row of problems."""
     for racer in dict.fromkeys(racer for row in values.values() for racer in row):
-        cells = [read(float(figure(row, racer))) if racer in row else "" for row in values.values()]
-        yield f"  {racer:32s}" + "".join(f"{text:>13s}" for text in cells)
-
-
-def read(ratio: float) -> str:
-    if not np.isfinite(ratio):
-        return "not reached"
-    return f"1/{1 / ratio:.4g}" if ratio < 0.95 else f"{ratio:.4g}"
+        figures = [float(figure(row, racer)) if racer in row else None for row in values.values()]
+        cells = ["" if v is None else read(v) if np.isfinite(v) else "—" for v in figures]
+        yield f"  {racer:32s}" + "".join(f"{text:>14s}" for text in cells)
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--only", nargs="+", choices=list(ROWS), default=list(ROWS))
+    parser.add_argument("--racers", nargs="+", help="some methods and peers only")
     parser.add_argument("--quick", action="store_true", help="3 runs of each row")
     parser.add_argument("--others", type=int, default=5, help="runs of methods but MP and ours")
     parser.add_argument("--out", default="convergence.json", help="where all values are kept")
     parser.add_argument("--variants", action="store_true", help="ours with one thing changed")
+    parser.add_argument("--seconds", action="store_true", help="CPU time beside scikit-learn")
     parser.add_argument("--scene", action="store_true", help="all pixels of Urban instead")
     arguments = parser.parse_args()
     if arguments.scene:
         print(whole_scene())
         return
+    if arguments.seconds:
+        print("\n".join(beside_scikit_learn()))
+        return
     lead = 3 if arguments.quick else None
     lead = arguments.others if arguments.variants else lead
-    values = measure(arguments.only, arguments.others, lead, arguments.variants)
+    values = measure(arguments.only, arguments.others, lead, arguments.variants, arguments.racers)
     with open(arguments.out, "w") as file:
         json.dump(values, file)
     print(table(values))
     print(summary(values))
     print(f"\nall values, seconds too: {arguments.out}")
+
+
+def beside_scikit_learn(level: float = 1e-6, repeats: int = 5) -> Iterator[str]:
+    """Seconds of the processor to `level`, from X and y to coefficients, interleaved."""
+    from sklearn.linear_model import LogisticRegression
+
+    sparse, dense = next(w8a()).f, dense_logistic()
+    rows = [("w8a", sparse.X, sparse.y, l2) for l2 in (sparse.l2, 1.0)]
+    rows += [("dense 2,000 × 5,000", *dense, l2) for l2 in (1.0, 100.0)]
+    for name, X, y, l2 in rows:
+        f, atoms = Logistic(X, y, l2=l2), Coordinates(X.shape[1])
+        lowest = least(f)
+        goal = lowest + level * (f.value(np.zeros(f.shape)) - lowest)
+
+        def theirs(most: int, X=X, y=y, l2=l2) -> np.ndarray:
+            model = LogisticRegression(C=1 / l2, fit_intercept=False, tol=1e-15, max_iter=most)
+            return model.fit(X, y).coef_[0]
+
+        def ours(X=X, y=y, l2=l2, atoms=atoms, goal=goal) -> Result:
+            how = {"target": goal, "tol": 0, "every": 10_000, "progress": False}
+            return solve(Logistic(X, y, l2=l2), atoms, OURS, max_iter=10_000, **how)
+
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of an end by max_iter
+            needed = next(t for t in range(1, 10_000) if f.value(theirs(t)) <= goal)
+            times = [(timed(ours), timed(partial(theirs, needed))) for _ in range(repeats)]
+        mine, peer = np.min(times, axis=0)
+        yield (
+            f"{name}, l2 = {l2:.4g}: {mine:.3f} s, lbfgs {peer:.3f} s, ratio {mine / peer:.2f} "
+            f"({ours().iterations} iterations, lbfgs {needed})"
+        )
+
+
+def timed(work: Callable[[], object]) -> float:
+    began = time.process_time()
+    work()
+    return time.process_time() - began
 
 
 def whole_scene(iterations: int = 1000, level: float = 1e-6) -> str:

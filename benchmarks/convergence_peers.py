@@ -16,6 +16,8 @@ from convergence_problems import Case
 from scipy.optimize import minimize
 from scipy.sparse.linalg import LinearOperator, cg, lsqr
 
+from pursuit.geometry import preconditioner
+
 Marks = dict[float, tuple[float, float]]
 """level ↦ (products, seconds)."""
 
@@ -42,38 +44,49 @@ class Reached(Exception):
     """Ends a solver that has no other way to be stopped."""
 
 
+def images(case: Case) -> np.ndarray:
+    """What the atoms look like to a quadratic, as columns."""
+    Z = case.atoms.matrix.T
+    return case.f.A @ Z if hasattr(case.f, "A") else Z
+
+
+def half_square(r: np.ndarray) -> float:
+    return 0.5 * float(r @ r)
+
+
 def conjugate_gradients(case: Case, levels: list[float], cap: int) -> Marks:
-    """CG on ZZᵀa = Zb: two products an iteration."""
-    Z, b = case.atoms.matrix, case.f.b
+    """CG on MᵀMa = Mᵀb, M the images of the atoms: two products an iteration."""
+    M, b = images(case), case.f.b
     watch, steps = Watch(case, levels), 0
 
     def note(a: np.ndarray) -> None:
         nonlocal steps
         steps += 1
-        if watch.look(lambda: case.f.value(a @ Z), 2 * steps):
+        if watch.look(lambda: half_square(M @ a - b), 2 * steps):
             raise Reached
 
-    normal = LinearOperator((len(Z), len(Z)), matvec=lambda a: Z @ (a @ Z), dtype=float)
+    size = M.shape[1]
+    normal = LinearOperator((size, size), matvec=lambda a: M.T @ (M @ a), dtype=float)
     with suppress(Reached):
-        cg(normal, Z @ b, rtol=0, atol=0, maxiter=cap, callback=note)
+        cg(normal, M.T @ b, rtol=0, atol=0, maxiter=cap, callback=note)
     return watch.marks
 
 
 def lsqr_steps(case: Case, levels: list[float], cap: int) -> Marks:
-    """LSQR on Zᵀa = b: two products an iteration, and one to begin with.
+    """LSQR on Ma = b: two products an iteration, and one to begin with.
 
     SciPy's has no callback; its residual never grows, so the number of iterations that a level
     needs is found by bisection.
     """
-    Z, b = case.atoms.matrix, case.f.b
+    M, b = images(case), case.f.b
     reached: dict[int, tuple[float, float]] = {}
 
     def run(steps: int) -> tuple[float, float]:
         if steps not in reached:
             begun = time.perf_counter()
-            a = lsqr(Z.T, b, atol=0, btol=0, conlim=0, iter_lim=steps)[0]
+            a = lsqr(M, b, atol=0, btol=0, conlim=0, iter_lim=steps)[0]
             spent = time.perf_counter() - begun
-            reached[steps] = (case.f.value(a @ Z) - case.least) / case.gap, spent
+            reached[steps] = (half_square(M @ a - b) - case.least) / case.gap, spent
         return reached[steps]
 
     marks = {}
@@ -89,20 +102,22 @@ def lsqr_steps(case: Case, levels: list[float], cap: int) -> Marks:
     return marks
 
 
-def quasi_newton(case: Case, levels: list[float], cap: int) -> Marks:
-    """L-BFGS in a: two products for each value with its gradient."""
+def quasi_newton(case: Case, levels: list[float], cap: int, scaled: bool = False) -> Marks:
+    """L-BFGS in a: two products for each value with its gradient; or in a/√p, p our sampling."""
     f, atoms = case.f, case.atoms
+    scale = np.sqrt(preconditioner(f, atoms).p) if scaled else np.ones(len(atoms))
+    scale /= scale.mean()  # a first step of length one is not to suffer from it
     watch, calls = Watch(case, levels), 0
 
     def both(a: np.ndarray) -> tuple[float, np.ndarray]:
         nonlocal calls
         calls += 1
-        x = atoms.combine(a)
+        x = atoms.combine(scale * a)
         image = f.image(x)
-        return f.value_at(x, image), atoms.correlate(f.gradient_at(x, image))
+        return f.value_at(x, image), scale * atoms.correlate(f.gradient_at(x, image))
 
     def note(a: np.ndarray) -> None:
-        if watch.look(lambda: f.value(atoms.combine(a)), 2 * calls):
+        if watch.look(lambda: f.value(atoms.combine(scale * a)), 2 * calls):
             raise Reached
 
     options = {"maxiter": cap, "maxfun": 2 * cap, "ftol": 0, "gtol": 0, "maxcor": 10}
