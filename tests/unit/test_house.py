@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 import pursuit
+from pursuit.files import data
 
 ROOT = Path(pursuit.__file__).parent
 TESTS = Path(__file__).parents[1]
@@ -107,3 +108,11 @@ def test_no_test_imports_another():
     for path in TESTS.rglob("*.py"):
         for imported in run_time_imports(path):
             assert not any(part.startswith("test_") for part in imported.split(".")), path
+
+
+def test_data_is_looked_for_beside_the_project(monkeypatch):
+    asked = []
+    monkeypatch.delenv("PURSUIT_DATA", raising=False)
+    monkeypatch.setattr(Path, "is_file", lambda path: asked.append(path) or False)
+    assert data.find("scene.npz") is None
+    assert asked == [ROOT.parents[2] / "shared" / "data" / "scene.npz"]

@@ -8,7 +8,7 @@ from pathlib import Path
 
 def find(name: str) -> Path | None:
     """The file `name` under ``$PURSUIT_DATA``, else ``../shared/data`` beside the project."""
-    project = Path(__file__).resolve().parents[2]
+    project = Path(__file__).resolve().parents[3]
     places = [project.parent / "shared" / "data"]
     if os.environ.get("PURSUIT_DATA"):
         places.insert(0, Path(os.environ["PURSUIT_DATA"]))

@@ -83,7 +83,7 @@ def spanning_picks(points: Array, r: int, brightness: Array | None = None) -> In
     if r > points.shape[1]:
         raise InputError(f"r: expected at most the number of bands, {points.shape[1]}, got {r}")
     picks = projection_picks(points, r, brightness)
-    if not len(picks):
+    if not len(picks) and r == 1:  # of more than one, all pixels being alike is said
         raise InputError("pixels: expected some that are not zero, got none")
     if len(picks) < r:
         stopped_early(points, r, len(picks), "they span all the others", stacklevel=4)
