@@ -282,6 +282,51 @@ def long_signal(rounds: int) -> None:
     print(f"  {'GEMV a step':>13} / ours {spread(ratio)}   {verdict}")
 
 
+def patches_case(dtype: type) -> Case:
+    """All 8 × 8 patches of a photograph with noise, and 256 patches of it without as atoms."""
+    from sklearn.datasets import load_sample_image
+
+    rng = np.random.default_rng(0)
+    picture = load_sample_image("china.jpg").mean(axis=2) / 255
+
+    def patches(image: np.ndarray) -> np.ndarray:
+        rows = np.lib.stride_tricks.sliding_window_view(image, (8, 8)).reshape(-1, 64)
+        return rows - rows.mean(axis=1, keepdims=True)
+
+    clean = patches(picture)
+    atoms = rng.permutation(clean[np.linalg.norm(clean, axis=1) > 0.5])[:256]
+    atoms = atoms / np.linalg.norm(atoms, axis=1, keepdims=True)
+    noisy = patches(picture + 25 / 255 * rng.standard_normal(picture.shape))
+    return Case(f"patches {np.dtype(dtype).name}", noisy.astype(dtype), atoms.astype(dtype), 32)
+
+
+def residual_tests(rounds: int) -> None:
+    """A residual test alone, beside the same with a limit of 32 atoms that few signals reach."""
+    if "sklearn" in ABSENT:
+        return
+    for dtype in (np.float32, np.float64):
+        case = patches_case(dtype)
+        for goal in (0.9, 0.4):
+            limits = {"alone": None, "limited": case.k}
+            contestants = [
+                Contestant(
+                    name,
+                    lambda case=case, goal=goal, most=most: encode(
+                        case.signals, case.atoms, atol=goal, n_nonzero=most, threads=1
+                    ),
+                    len(case.signals),
+                    "1 thread",
+                )
+                for name, most in limits.items()
+            ]
+            times, results = compete(contestants, rounds, len(case.signals))
+            codes = results["alone, 1 thread"]
+            ratio = times["alone, 1 thread"] / times["limited, 1 thread"]
+            shape = f"{len(case.signals):,} × 64 over 256 atoms"
+            print(f"\n{case.name}, {shape}, OMP to a residual of {goal}: {codes.plan}")
+            print(f"   median {np.median(codes.sizes):g} atoms; alone / limited {spread(ratio)}")
+
+
 # Starting --------------------------------------------------------------------------------
 
 FIRST = """
@@ -340,6 +385,7 @@ WORKLOADS: dict[str, Callable[[int], None]] = {
     "W4": scene,
     "W5": long_signal,
     "tall": tall,
+    "patches": residual_tests,
     "start": cold_start,
 }
 

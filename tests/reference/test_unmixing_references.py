@@ -51,3 +51,38 @@ def test_urban_with_picked_endmembers_has_the_error_of_scipy_nnls():
     residuals = [nnls(found.endmembers.T, y)[1] for y in pixels]
     expected = np.linalg.norm(residuals) / np.linalg.norm(pixels)
     assert found.relative_error == pytest.approx(expected, rel=1e-12)
+
+
+def dependent_problem(seed, dtype):
+    """Endmembers of a smaller rank, rounded: independent of each other only by rounding."""
+    rng = np.random.default_rng(seed)
+    r = int(rng.integers(2, 9))
+    k, d = int(rng.integers(1, r + 1)), int(rng.integers(3, 25))
+    endmembers = (rng.standard_normal((r, k)) @ rng.standard_normal((k, d))).astype(dtype)
+    pixels = rng.standard_normal((5, d)) * 10 ** rng.uniform(-2, 2)
+    pixels[:2] = np.abs(rng.standard_normal((2, r))) @ endmembers
+    return pixels, endmembers
+
+
+@pytest.mark.filterwarnings("ignore:the fit is bad")
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_dependent_endmembers_fit_as_well_as_by_scipy(dtype):
+    for seed in range(60):
+        pixels, endmembers = dependent_problem(seed, dtype)
+        found = unmix(pixels, endmembers)
+        assert (found.abundances >= 0).all()
+        for pixel, rest in zip(pixels, found.residual_norms, strict=True):
+            best = nnls(endmembers.T.astype(np.float64), pixel)[1]
+            assert rest <= best + 1e-7 * np.linalg.norm(pixel)
+
+
+@pytest.mark.filterwarnings("ignore:the fit is bad")
+def test_no_pixel_is_left_without_the_endmember_that_fits_it():
+    rng = np.random.default_rng(37)
+    endmembers = (rng.standard_normal((5, 3)) @ rng.standard_normal((3, 20))).astype(np.float32)
+    pixels = rng.standard_normal((5, 20))
+    found = unmix(pixels, endmembers)
+    for pixel, rest in zip(pixels, found.residual_norms, strict=True):
+        best = nnls(endmembers.T.astype(np.float64), pixel)[1]
+        assert rest <= best * (1 + 1e-7)
+    assert found.abundances[4].any()
