@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from functools import cache
 from hashlib import blake2b
@@ -44,7 +43,7 @@ def _forgive(dispatcher: Any) -> None:
     if file is None or not hasattr(file, "_source_stamp"):
         return  # no compiler, or one that keeps its results in another way
     # A kernel is made of functions and constants of other files too.
-    file._source_stamp = (file._source_stamp, _sources())
+    file._source_stamp = (file._source_stamp, mark())
     load = file._load_index
 
     def load_index() -> dict[Any, Any]:
@@ -58,16 +57,17 @@ def _forgive(dispatcher: Any) -> None:
 
 
 @cache
-def _sources() -> str:
-    """A mark of the package's files as they are: names, sizes and times."""
-    files = []
-    for folder, _, names in os.walk(Path(__file__).parent.parent):
-        files += [os.path.join(folder, name) for name in names if name.endswith(".py")]
-    mark = blake2b(digest_size=16)
-    for path in sorted(files):
-        about = os.stat(path)
-        mark.update(f"{path} {about.st_size} {about.st_mtime_ns}".encode())
-    return mark.hexdigest()
+def mark() -> str:
+    """A mark of the files that kernels are made of as they are: names, sizes and times.
+
+    They are this room's, and the codes of statuses that kernels hold as constants.
+    """
+    room = Path(__file__).parent
+    seen = blake2b(digest_size=16)
+    for path in [*sorted(room.glob("*.py")), room.parent / "base" / "status.py"]:
+        about = path.stat()
+        seen.update(f"{path} {about.st_size} {about.st_mtime_ns}".encode())
+    return seen.hexdigest()
 
 
 strict = compiled()
