@@ -77,11 +77,35 @@ def test_only_kernels_import_the_compiler(path):
     assert not compiler or name_of(path)[0] == "kernels"
 
 
+def test_what_numba_keeps_private_is_in_one_place():
+    for path in MODULES:
+        inner = [n for n in run_time_imports(path) if n.startswith("numba.core")]
+        touched = [
+            word for word in ("_cache", "_nrt", "_source_stamp") if f"{word}" in path.read_text()
+        ]
+        if name_of(path) == ["kernels", "private"]:
+            assert inner
+            assert touched
+        elif name_of(path)[:1] == ["kernels"]:
+            assert not inner, path
+            assert not touched, path
+
+
 def test_kernels_import_nothing_but_base():
     for path in MODULES:
         if name_of(path)[:1] == ["kernels"]:
             rooms = {n.split(".")[1] for n in run_time_imports(path) if n.startswith("pursuit.")}
             assert rooms <= {"kernels", "base"}, path
+
+
+def test_no_two_classes_share_a_name():
+    classes = [
+        node.name.lstrip("_")
+        for path in MODULES
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.ClassDef)
+    ]
+    assert sorted({name for name in classes if classes.count(name) > 1}) == []
 
 
 def test_nothing_imports_the_contracts():

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from pursuit.base.errors import InputError, MissingExtra
 from pursuit.report import page
-from pursuit.report.charts import Axis, Chart, Line
+from pursuit.report.charts import Axis, Chart, Series
 from pursuit.report.packing import LEVELS, CodedSpectra, code_spectra, pack, pack_map
 from pursuit.report.quicklook import quicklook
 from pursuit.report.unmixing import Story, unmixing_html, unmixing_page
@@ -206,7 +206,7 @@ def test_maps_and_spectra_on_the_page_are_in_reading_order(tmp_path):
 
 
 def test_charts_write_none_for_what_is_not_a_number():
-    line = Line("a", np.arange(3), np.array([1.0, np.nan, np.inf]), 0)
+    line = Series("a", np.arange(3), np.array([1.0, np.nan, np.inf]), 0)
     data = Chart("t", Axis("x"), Axis("y", log=True), [line]).as_data()
     assert data["lines"][0]["y"] == [1.0, None, None]
     assert json.loads(page.script_json(data)) == data

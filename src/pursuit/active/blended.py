@@ -49,13 +49,13 @@ class Blended(Advance):
     def start(self, run: Run) -> Improve:
         if not positive("kappa", self.kappa) > 1:
             raise InputError(f"kappa: expected a number above 1, got {self.kappa!r}")
-        return _Blended(run, self.kappa)
+        return _BlendedRun(run, self.kappa)
 
     def point(self, problem: Problem, x0: Array) -> Point:
         return ambient(problem, x0)
 
 
-class _Blended:
+class _BlendedRun:
     """The atoms in use follow from their order, which is kept in `run.memory`."""
 
     def __init__(self, run: Run, kappa: float) -> None:

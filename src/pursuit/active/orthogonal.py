@@ -46,13 +46,13 @@ class Corrective(Advance):
             from pursuit.active.nonnegative import ConeCorrective
 
             return ConeCorrective(run)
-        return _Corrective(run)
+        return _CorrectiveRun(run)
 
     def point(self, problem: Problem, x0: Array) -> Point:
         return ambient(problem, x0)
 
 
-class _Corrective:
+class _CorrectiveRun:
     """The atoms in use and their factor follow from `run.memory`: who entered, who may not."""
 
     def __init__(self, run: Run) -> None:

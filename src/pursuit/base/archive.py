@@ -74,7 +74,7 @@ def replacement(target: Path) -> Iterator[Path]:
 
 
 @dataclass(frozen=True)
-class Kind:
+class ArchiveKind:
     """A kind of archive.
 
     Attributes
@@ -105,7 +105,10 @@ class Archive:
 
 
 def save_archive(
-    path: str | os.PathLike[str], kind: Kind, about: Mapping[str, Any], arrays: Mapping[str, Array]
+    path: str | os.PathLike[str],
+    kind: ArchiveKind,
+    about: Mapping[str, Any],
+    arrays: Mapping[str, Array],
 ) -> None:
     """Write an archive, whole or not at all; no pickle is involved."""
     text = json.dumps({kind.key: {"format": kind.format, **about}}, default=str)
@@ -121,7 +124,7 @@ def save_archive(
             file.write(seal)
 
 
-def load_archive(path: str | os.PathLike[str], kind: Kind) -> Archive:
+def load_archive(path: str | os.PathLike[str], kind: ArchiveKind) -> Archive:
     """Read what `save_archive` wrote; anything else, or one bit changed, is an input error."""
     if not isinstance(path, (str, os.PathLike)):
         raise InputError(f"{kind.argument}: expected a path, got {type(path).__name__}")

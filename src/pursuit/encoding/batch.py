@@ -28,7 +28,7 @@ from pursuit.encoding.plan import GRAM_BYTES, WORK_BYTES, Form, Plan
 from pursuit.encoding.runs import (
     SEGMENT,
     Draws,
-    Rules,
+    MethodArrays,
     Schedule,
     advance,
     iterates,
@@ -117,7 +117,7 @@ def _refuse_tiny(job: Job) -> None:
         )
 
 
-def job_rules(job: Job) -> Rules:
+def job_rules(job: Job) -> MethodArrays:
     """The method over the atoms of a job, with the L and ν of the squared distance."""
     f = SquaredDistance(np.zeros(job.atoms.rows.shape[1], job.dtype))
     with single_threaded_blas:
@@ -160,7 +160,7 @@ class Stepwise:
     """Signals come in, are watched while they run on correlations or on residuals, and leave."""
 
     def __init__(
-        self, job: Job, rules: Rules, moves: Array, twins: Twins, schedule: Schedule
+        self, job: Job, rules: MethodArrays, moves: Array, twins: Twins, schedule: Schedule
     ) -> None:
         self.job, self.rules, self.moves = job, rules, moves
         self.twins, self.schedule = twins, schedule

@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 
 from pursuit.kernels.layouts import Signals
-from pursuit.kernels.pursuit import GOING, Found
+from pursuit.kernels.pursuit import GOING, Outcome
 
 
-def room_for(b: int, width: int) -> Found:
+def room_for(b: int, width: int) -> Outcome:
     """The state of a block of b signals, with codes of up to `width` atoms."""
-    return Found(
+    return Outcome(
         np.empty((b, width), np.int32),
         np.empty((b, width)),
         np.empty(b, np.int32),
@@ -20,9 +20,9 @@ def room_for(b: int, width: int) -> Found:
     )
 
 
-def fresh(room: Found, signals: Signals) -> Found:
+def fresh(room: Outcome, signals: Signals) -> Outcome:
     """The state of signals that nothing was done to yet."""
-    found = Found(*(array[: len(signals.x)] for array in room))
+    found = Outcome(*(array[: len(signals.x)] for array in room))
     found.size[:] = 0
     found.residual2[:] = signals.norm2
     found.steps[:] = 0

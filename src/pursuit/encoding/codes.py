@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 
-from pursuit.base.archive import Kind, load_archive, save_archive
+from pursuit.base.archive import ArchiveKind, load_archive, save_archive
 from pursuit.base.errors import InputError
 from pursuit.base.status import Status
 from pursuit.base.threads import for_each_block
@@ -20,7 +20,7 @@ from pursuit.kernels.layouts import Piece
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
-CODES = Kind("path", "a file of codes", "pursuit codes", format=2, unsealed=(1,))
+CODES = ArchiveKind("path", "a file of codes", "pursuit codes", format=2, unsealed=(1,))
 LITTLE = 2**17
 """Fewer coefficients than this are not worth a thread."""
 _STATUSES = tuple(Status)

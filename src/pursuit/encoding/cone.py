@@ -18,9 +18,9 @@ from pursuit.encoding.job import Job
 from pursuit.encoding.plan import Form
 from pursuit.kernels import cone as cone_kernels
 from pursuit.kernels import pursuit as kernels
-from pursuit.kernels.cone import Room, Small
+from pursuit.kernels.cone import ConeScratch, Small
 from pursuit.kernels.layouts import Piece, aligned
-from pursuit.kernels.pursuit import Block, Rules
+from pursuit.kernels.pursuit import Block, PursuitRules
 from pursuit.kernels.simd import NARROW
 
 _DOUBLE = np.dtype(np.float64)
@@ -45,7 +45,7 @@ def _lengths(job: Job) -> Array:
     return length
 
 
-def _rules(job: Job, by_themselves: bool = False) -> Rules:
+def _rules(job: Job, by_themselves: bool = False) -> PursuitRules:
     """The rules of the job, with what counts as dependent where products are float64.
 
     Rounding the entries of an atom to their type moves it by a few units in the last place: no
@@ -58,14 +58,14 @@ def _rules(job: Job, by_themselves: bool = False) -> Rules:
     return job.rules._replace(dependent=max(double, apart**2, job.apart**2))
 
 
-def _room(job: Job, slopes: int, unit: Array | None = None) -> Room:
+def _room(job: Job, slopes: int, unit: Array | None = None) -> ConeScratch:
     """Room for one thread; with the atoms at unit norm, for fits by themselves."""
     w, d = job.width if job.orthogonal else 0, job.atoms.rows.shape[1]
     fit = np.zeros((w, w)), np.zeros(w), np.zeros(w)
     single = job.dtype == np.float32
     rows = np.empty((0, d)) if unit is None else unit
     q = np.empty((0 if unit is None else w, d))
-    return Room(aligned((slopes,), _DOUBLE), np.zeros(d), *fit, job.scale, single, rows, q)
+    return ConeScratch(aligned((slopes,), _DOUBLE), np.zeros(d), *fit, job.scale, single, rows, q)
 
 
 class Double:

@@ -17,7 +17,7 @@ from pursuit.encoding.limits import CONJUGATE, STEPWISE
 from pursuit.encoding.plan import Form
 from pursuit.kernels import pursuit as kernels
 from pursuit.kernels.layouts import Piece, aligned
-from pursuit.kernels.pursuit import Bases, Block, Gram, Work
+from pursuit.kernels.pursuit import Bases, Block, GramCache, Scratch
 from pursuit.kernels.simd import NARROW
 
 GRAM_TILE = 1024
@@ -66,7 +66,7 @@ def encoder(job: Job, threads: int) -> tuple[Callable[[], Encoder], bool]:
 
         return batch.encoder(job, threads), False
     if job.plan.form is Form.COLUMNS:
-        columns = Columns(job, threads)
+        columns = GramColumns(job, threads)
         return (lambda: columns), True
     if job.plan.form is Form.PRODUCTS:
         return (lambda: Products(job)), False
@@ -76,9 +76,9 @@ def encoder(job: Job, threads: int) -> tuple[Callable[[], Encoder], bool]:
     return (lambda: GramRows(job, gram)), False
 
 
-def _work(job: Job) -> Work:
+def _work(job: Job) -> Scratch:
     width = job.width if job.orthogonal else 0
-    return Work(
+    return Scratch(
         np.zeros(len(job.atoms.rows), np.int32),
         aligned((width * job.padded,), job.dtype),
         np.zeros((width, width)),
@@ -125,7 +125,7 @@ class GramRows:
 
     def __init__(self, job: Job, gram: Array) -> None:
         self.job = job
-        self.gram = Gram(gram, np.arange(len(gram), dtype=np.int32))
+        self.gram = GramCache(gram, np.arange(len(gram), dtype=np.int32))
         self.room = room_for(job.plan.block, job.width)
         self.work = _work(job)
         self.c = aligned((job.plan.block, job.padded), job.dtype)
@@ -145,7 +145,7 @@ class GramRows:
 # Columns on demand -------------------------------------------------------------------------
 
 
-class Columns:
+class GramColumns:
     """One signal at a time, all threads on it; columns of G are kept from signal to signal."""
 
     def __init__(self, job: Job, threads: int) -> None:
@@ -167,7 +167,7 @@ class Columns:
         block = Block(signals.x, self.c, signals.norm2, job.goal.squared(signals))
         found = fresh(self.room, signals)
         while True:
-            gram = Gram(self.columns, self.slot)
+            gram = GramCache(self.columns, self.slot)
             missing = self.kernel(job.atoms, gram, job.rules, block, found, self.work)
             if missing == kernels.NOTHING:
                 return job.finish(number, signals, found)

@@ -15,7 +15,7 @@ from pursuit.encoding.plan import Plan
 from pursuit.encoding.prepare import prepare_signals
 from pursuit.kernels import pursuit as kernels
 from pursuit.kernels.layouts import Piece, Signals
-from pursuit.kernels.pursuit import Atoms, Found, Rules
+from pursuit.kernels.pursuit import Atoms, Outcome, PursuitRules
 from pursuit.kernels.simd import WIDE
 
 BRIEF = 2**26
@@ -59,7 +59,7 @@ class Job:
     atoms: Atoms
     twins: Array
     scale: Array
-    rules: Rules
+    rules: PursuitRules
     goal: Goal
     method: str
     nonnegative: bool
@@ -126,7 +126,7 @@ class Job:
         if self.rules.halt[0]:
             raise KeyboardInterrupt
 
-    def finish(self, number: int, signals: Signals, found: Found) -> Piece:
+    def finish(self, number: int, signals: Signals, found: Outcome) -> Piece:
         """The codes in the scales of the user."""
         self.heed()
         indices = np.empty(int(found.size.sum()), np.int32)
@@ -147,9 +147,9 @@ class Job:
         )
 
 
-def kernel_rules(limits: Limits, dtype: np.dtype[Any]) -> Rules:
+def kernel_rules(limits: Limits, dtype: np.dtype[Any]) -> PursuitRules:
     """The rules of the kernels in a precision."""
     eps = float(np.finfo(dtype).eps)
     # Differences of squares carry an error of about eps: below 1e-4 of what is left here.
     trust = 2e-3 if dtype == np.float32 else 1e-5
-    return Rules(limits.n_nonzero, limits.max_iter, 8 * eps, trust, 64 * eps, new_halt())
+    return PursuitRules(limits.n_nonzero, limits.max_iter, 8 * eps, trust, 64 * eps, new_halt())

@@ -104,7 +104,7 @@ def simplex_fits(
     Parameters are those of `nonnegative_fits`.
     """
     rows, matrix = _checked(signals, atoms)
-    frame = _Frame.of(matrix)
+    frame = _CentredAtoms.of(matrix)
     m, n = len(rows), len(matrix)
     found = Fits(np.empty((m, n), common_type(rows, matrix)), np.empty(m), np.empty(m, bool))
     blocks, halt = -(-m // BLOCK), new_halt()
@@ -119,7 +119,7 @@ def simplex_fits(
 
 
 @dataclass(frozen=True, eq=False)
-class _Frame:
+class _CentredAtoms:
     """Atoms over a power of two and around their mean, and their Gram matrix, made definite."""
 
     exponent: int
@@ -128,7 +128,7 @@ class _Frame:
     gram: Array
 
     @staticmethod
-    def of(matrix: Array) -> _Frame:
+    def of(matrix: Array) -> _CentredAtoms:
         given = np.ascontiguousarray(matrix, _DOUBLE)
         if not np.isfinite(given).all():
             raise InputError("atoms: expected finite numbers")
@@ -138,7 +138,7 @@ class _Frame:
         with single_threaded_blas:
             gram = atoms @ atoms.T
         gram += gram.diagonal().max() or 1.0
-        return _Frame(exponent, centre, atoms, gram)
+        return _CentredAtoms(exponent, centre, atoms, gram)
 
     def signals(self, chunk: Array, start: int) -> tuple[Array, Array]:
         """Signals in this frame, and their norms there."""
@@ -150,7 +150,12 @@ class _Frame:
 
 
 def _do_block(
-    frame: _Frame, rows: Array, number: int, found: Fits, room: kernels.Room, halt: Array
+    frame: _CentredAtoms,
+    rows: Array,
+    number: int,
+    found: Fits,
+    room: kernels.FitScratch,
+    halt: Array,
 ) -> None:
     here, atoms = slice(number * BLOCK, (number + 1) * BLOCK), frame.atoms
     x, norms = frame.signals(rows[here], here.start)

@@ -1,7 +1,7 @@
 """Compiled runs of the paper's methods: many signals, one quadratic Hessian, one set of atoms.
 
-A method becomes arrays (`Rules`), and two kernels serve every combination of them. Each signal's
-run equals `solve` on it with the same draws.
+A method becomes arrays (`MethodArrays`), and two kernels serve every combination of them. Each
+signal's run equals `solve` on it with the same draws.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ Draw = Callable[[np.random.Generator, int, Span], Array]
 
 
 @dataclass(frozen=True, eq=False)
-class Rules:
+class MethodArrays:
     """A method over a finite set, as arrays.
 
     Attributes
@@ -85,7 +85,7 @@ class Schedule:
     α²Lν = β + α;  β ← β + α;  τ = α/β.
     """
 
-    def __init__(self, rules: Rules, dtype: np.dtype[Any]) -> None:
+    def __init__(self, rules: MethodArrays, dtype: np.dtype[Any]) -> None:
         self._stiffness, self._dtype = rules.stiffness, dtype
         self._beta = 0.0
         self._segments: list[tuple[Array, Array]] = []
@@ -116,7 +116,7 @@ class Draws:
     number alone.
     """
 
-    def __init__(self, rules: Rules, signals: int, seed: int, block: int) -> None:
+    def __init__(self, rules: MethodArrays, signals: int, seed: int, block: int) -> None:
         self._rules, self._signals = rules, signals
         seeds = np.random.SeedSequence(seed, spawn_key=(block,)).spawn(2)
         self._rngs = [np.random.Generator(np.random.PCG64(seed)) for seed in seeds]
@@ -137,7 +137,7 @@ def segments(steps: int) -> Iterator[Span]:
 
 
 def block_draws(
-    rules: Rules, signals: int, seed: int, block: int, steps: int
+    rules: MethodArrays, signals: int, seed: int, block: int, steps: int
 ) -> tuple[Array, Array]:
     """All picks and probes of a block of signals, a row for each of them.
 
@@ -149,7 +149,7 @@ def block_draws(
     return np.concatenate(picks, axis=1), np.concatenate(probes, axis=1)
 
 
-def rules_of(method: Method, problem: Problem) -> Rules | None:
+def rules_of(method: Method, problem: Problem) -> MethodArrays | None:
     """`method` as arrays, or None where one of its rules has no such form.
 
     Parameters
@@ -171,7 +171,7 @@ def rules_of(method: Method, problem: Problem) -> Rules | None:
         return None
     picks = _draw(advance.direction, problem)
     if isinstance(momentum, Plain):
-        return Rules(bounds, picks)
+        return MethodArrays(bounds, picks)
     if not isinstance(momentum.probe, (type(None), *directions)):
         return None
     if momentum.nu is None:
@@ -179,7 +179,7 @@ def rules_of(method: Method, problem: Problem) -> Rules | None:
     else:
         nu = positive("nu", momentum.nu)
     probes = None if momentum.probe is None else _draw(momentum.probe, problem)
-    return Rules(bounds, picks, probes, smoothness(problem, momentum.L) * nu)
+    return MethodArrays(bounds, picks, probes, smoothness(problem, momentum.L) * nu)
 
 
 def _bounds(step: Step, problem: Problem) -> Array | None:
@@ -256,7 +256,7 @@ class Runs:
 
 
 def run_batch(
-    rules: Rules,
+    rules: MethodArrays,
     gram: object,
     correlations: object,
     grid: object,
@@ -296,7 +296,7 @@ def run_batch(
     G = shaped_array("gram", gram, (n, n))
     dtype = np.result_type(s0, G)
     at = _grid(grid)
-    job = _Job(
+    job = _BlockRuns(
         rules,
         np.ascontiguousarray(G, dtype),
         np.ascontiguousarray(s0, dtype),
@@ -319,10 +319,10 @@ def run_batch(
 
 
 @dataclass(frozen=True, eq=False)
-class _Job:
+class _BlockRuns:
     """All that a block of signals needs."""
 
-    rules: Rules
+    rules: MethodArrays
     gram: Array
     correlations: Array
     optimum: Array | None

@@ -148,9 +148,9 @@ def _encode(order: Order, sink: Sink, threads: int, progress: bool | None) -> in
         total = sum(
             min(block, total - n * block) for n in range(order.job.blocks) if not sink.has(n)
         )
-    work = _Work(order.job, sink, threads)
+    work = _BlockEncoder(order.job, sink, threads)
     with bar("encode", total, progress) as shown:
-        rate = _Rate(shown, block, total)
+        rate = _Throughput(shown, block, total)
         for numbers in windows:
             work([n for n in numbers if not sink.has(n)], rate)
     return signals.seen if isinstance(signals, Blocks) else len(signals)
@@ -163,14 +163,14 @@ def _windows(order: Order) -> Iterable[range]:
     return [range(order.job.blocks)]
 
 
-class _Work:
+class _BlockEncoder:
     """Encodes blocks; the dictionary's part is done when there is a first one."""
 
     def __init__(self, job: Job, sink: Sink, threads: int) -> None:
         self._job, self._sink, self._threads = job, sink, threads
         self._prepared: tuple[Callable[[], forms.Encoder], bool] | None = None
 
-    def __call__(self, numbers: list[int], rate: _Rate) -> None:
+    def __call__(self, numbers: list[int], rate: _Throughput) -> None:
         if not numbers:
             return
         self._prepared = self._prepared or forms.encoder(self._job, self._threads)
@@ -185,7 +185,7 @@ class _Work:
         rate.done += len(numbers)
 
 
-class _Rate(Silent):
+class _Throughput(Silent):
     """A bar in signals, with signals a second, told in blocks of one window after another."""
 
     def __init__(self, shown: Silent, block: int, total: int | None) -> None:

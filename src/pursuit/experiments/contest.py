@@ -11,7 +11,7 @@ from pursuit.atoms import Dictionary
 from pursuit.base.progress import Silent
 from pursuit.base.validation import Array
 from pursuit.encoding.accelerated import losses
-from pursuit.encoding.runs import BLOCK, Rules, rules_of, run_batch
+from pursuit.encoding.runs import BLOCK, MethodArrays, rules_of, run_batch
 from pursuit.experiments.curves import RESOLUTION
 from pursuit.methods import Method, accelerated
 from pursuit.objectives import SquaredDistance
@@ -95,7 +95,7 @@ class Field:
             return self._compiled(rules, grid, seed, bar)
         return self._conjugate(grid, bar) if method == accelerated() else None
 
-    def _compiled(self, rules: Rules, grid: Array, seed: int, bar: Silent | None) -> Course:
+    def _compiled(self, rules: MethodArrays, grid: Array, seed: int, bar: Silent | None) -> Course:
         runs = run_batch(
             rules, self.gram, self.correlations, grid, optimum=self.optimum, seed=seed, bar=bar
         )

@@ -25,7 +25,7 @@ SEEDS = 20
 ITERATIONS = 5000
 
 
-class Kind(NamedTuple):
+class AtomLaw(NamedTuple):
     """How atoms are drawn and scaled."""
 
     law: str
@@ -43,7 +43,7 @@ LENGTHS = {
     SHORT: "of norm 1/√dim",
 }
 """What is done to the lengths of atoms, in words."""
-KINDS = tuple(Kind(law, length) for length in LENGTHS for law in ("Gaussian", "uniform"))
+KINDS = tuple(AtomLaw(law, length) for length in LENGTHS for law in ("Gaussian", "uniform"))
 
 
 def run(
@@ -91,7 +91,7 @@ def draw(panels: list[Panel]) -> Figure:
     return draw_panels(panels, f"Toy data, {runs} problems: median, 10th to 90th percentile")
 
 
-def _field(kind: Kind, problem: np.random.SeedSequence, n: int, d: int) -> Field:
+def _field(kind: AtomLaw, problem: np.random.SeedSequence, n: int, d: int) -> Field:
     rng = np.random.default_rng(problem)
     signal = rng.standard_normal((1, d))
     rows = rng.random((n, d)) if kind.law == "uniform" else rng.standard_normal((n, d))
@@ -112,7 +112,7 @@ def _courses(field: Field, grid: Array, problem: np.random.SeedSequence) -> dict
 
 
 def _panel(
-    kind: Kind, grid: Array, size: tuple[float, int], rows: list[dict[str, Course]]
+    kind: AtomLaw, grid: Array, size: tuple[float, int], rows: list[dict[str, Course]]
 ) -> Panel:
     curves = {
         key: Curve(

@@ -52,7 +52,7 @@ class Divergence:
 
 
 @dataclass(frozen=True)
-class Stretch:
+class Lead:
     """The longest time, on a logarithmic clock, for which one curve is below another."""
 
     begin: int
@@ -76,7 +76,7 @@ def divergence(grid: Array, losses: Array) -> Divergence | None:
     return Divergence(float(losses[lowest]), int(grid[lowest]), int(grid[above]))
 
 
-def ahead(grid: Array, fast: Array, slow: Array) -> Stretch | None:
+def ahead(grid: Array, fast: Array, slow: Array) -> Lead | None:
     """When `fast` is below `slow`: to the end if it is below there; None if it never is."""
     floor = RESOLUTION * slow[0]
     fast, slow = np.maximum(fast, floor), np.maximum(slow, floor)
@@ -88,7 +88,7 @@ def ahead(grid: Array, fast: Array, slow: Array) -> Stretch | None:
     last = stretches[-1]
     to_the_end = last[1] == len(grid) - 1
     begin, end = last if to_the_end else max(stretches, key=lambda ends: ends[1] - ends[0])
-    return Stretch(int(grid[begin]), int(grid[end]), bool(to_the_end))
+    return Lead(int(grid[begin]), int(grid[end]), bool(to_the_end))
 
 
 # One panel -------------------------------------------------------------------------------

@@ -10,6 +10,8 @@ from typing import Any, TypeVar, cast
 
 from numba import njit
 
+from pursuit.kernels import private
+
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 
@@ -27,33 +29,10 @@ def compiled(**options: Any) -> Callable[[Function], Function]:
             dispatcher = njit(cache=True, **options)(function)
         except RuntimeError:  # neither the package nor the user's cache folder can be written
             return cast(Function, njit(**options)(function))
-        _forgive(dispatcher)
+        private.watch_index(dispatcher, mark())
         return cast(Function, dispatcher)
 
     return decorate
-
-
-def _forgive(dispatcher: Any) -> None:
-    """Take an index of compiled code that is stale or cannot be read for an empty one.
-
-    It lists types by the names of their classes, and an earlier version of the package may have
-    left one with names that are gone: loading it would end in an error before its age is looked at.
-    """
-    file = getattr(getattr(dispatcher, "_cache", None), "_cache_file", None)
-    if file is None or not hasattr(file, "_source_stamp"):
-        return  # no compiler, or one that keeps its results in another way
-    # A kernel is made of functions and constants of other files too.
-    file._source_stamp = (file._source_stamp, mark())
-    load = file._load_index
-
-    def load_index() -> dict[Any, Any]:
-        try:
-            index: dict[Any, Any] = load()
-        except (AttributeError, ImportError):
-            return {}
-        return index
-
-    file._load_index = load_index
 
 
 @cache

@@ -21,8 +21,8 @@ from pursuit.kernels.pursuit import (
     STALLED,
     Atoms,
     Block,
-    Found,
-    Rules,
+    Outcome,
+    PursuitRules,
     inlined,
     residual2,
     settle,
@@ -95,7 +95,7 @@ class Small(NamedTuple):
     atom: Array
 
 
-class Room(NamedTuple):
+class ConeScratch(NamedTuple):
     """Room of one thread: slopes (padded n), a residual (d), and `Fit`'s for w atoms.
 
     Codes are written down for atoms times `scale`, in float32 if `single`. `unit` are the atoms at
@@ -153,7 +153,7 @@ def _slopes(
 
 
 @inlined
-def _slopes_of_rest(fit: Fit, used: int, length: Array, room: Room, r: int) -> None:
+def _slopes_of_rest(fit: Fit, used: int, length: Array, room: ConeScratch, r: int) -> None:
     """The same from what the orthonormal vectors leave of the signal, to its rounding alone."""
     rest = room.rest
     for l in range(rest.size):
@@ -173,7 +173,7 @@ def _slopes_of_rest(fit: Fit, used: int, length: Array, room: Room, r: int) -> N
 
 @uncounted
 def matching_pursuit(
-    atoms: Atoms, gram: Array, rules: Rules, block: Block, found: Found, rest: Array
+    atoms: Atoms, gram: Array, rules: PursuitRules, block: Block, found: Outcome, rest: Array
 ) -> None:
     """`methods.matching_pursuit` over a cone, for every signal of a block."""
     rows, c, n = gram.reshape(-1), block.c.reshape(-1), block.c.shape[1]
@@ -192,7 +192,13 @@ def matching_pursuit(
 
 @uncounted
 def step_from_residuals(
-    atoms: Atoms, rules: Rules, block: Block, rest: Array, live: Array, found: Found, room: Array
+    atoms: Atoms,
+    rules: PursuitRules,
+    block: Block,
+    rest: Array,
+    live: Array,
+    found: Outcome,
+    room: Array,
 ) -> None:
     """One step of matching pursuit over a cone for each signal of `live`.
 
@@ -210,7 +216,7 @@ def step_from_residuals(
 
 
 @inlined
-def _step(atoms: Atoms, c: Array, at: int, n: int, found: Found, zero: float, r: int) -> Any:
+def _step(atoms: Atoms, c: Array, at: int, n: int, found: Outcome, zero: float, r: int) -> Any:
     """Choose an atom and change its coefficient; the atom and the step, 0 where none is left.
 
     ``residual2`` falls by ‖residual‖² − ‖residual − γz‖² = γ(2c − γ‖z‖²).
@@ -249,9 +255,9 @@ def _step(atoms: Atoms, c: Array, at: int, n: int, found: Found, zero: float, r:
 @inlined
 def _close(
     atoms: Atoms,
-    rules: Rules,
+    rules: PursuitRules,
     block: Block,
-    found: Found,
+    found: Outcome,
     gamma: float,
     zero: float,
     rest: Array,
@@ -415,7 +421,13 @@ def _return(fit: Fit, r: int, used: int, size: int, dependent: float, zero: floa
 
 @uncounted
 def orthogonal(
-    atoms: Atoms, length: Array, gram: Array, rules: Rules, block: Block, found: Found, room: Room
+    atoms: Atoms,
+    length: Array,
+    gram: Array,
+    rules: PursuitRules,
+    block: Block,
+    found: Outcome,
+    room: ConeScratch,
 ) -> None:
     """Orthogonal pursuit over a cone for every signal of a block: least squares with a ≥ 0 over
     the atoms in use, which an atom leaves when its coefficient comes to zero.
@@ -453,13 +465,13 @@ def orthogonal(
 def step_orthogonally(
     atoms: Atoms,
     length: Array,
-    rules: Rules,
+    rules: PursuitRules,
     block: Block,
     rest: Array,
     live: Array,
-    found: Found,
+    found: Outcome,
     small: Small,
-    room: Room,
+    room: ConeScratch,
 ) -> None:
     """One step of orthogonal pursuit over a cone for each signal of `live`.
 
@@ -495,7 +507,7 @@ def step_orthogonally(
 
 @inlined
 def _best(
-    c: Array, at: int, n: int, length: Array, zero: float, refused: float, found: Found, r: int
+    c: Array, at: int, n: int, length: Array, zero: float, refused: float, found: Outcome, r: int
 ) -> Any:
     """The atom that promises most, or −1 and the status of the signal.
 
@@ -526,7 +538,7 @@ def _measure(
     atoms: Atoms,
     length: Array,
     block: Block,
-    found: Found,
+    found: Outcome,
     small: Small,
     r: int,
     used: int,
@@ -552,7 +564,7 @@ def _measure(
 
 
 @inlined
-def _nothing(floor: float, found: Found, r: int) -> Any:
+def _nothing(floor: float, found: Outcome, r: int) -> Any:
     """The slope of an atom of unit norm that counts as zero: a difference of numbers of this size.
 
     Products with the signal have its precision, which gives `floor`, those of atoms are of float64.
@@ -561,7 +573,7 @@ def _nothing(floor: float, found: Found, r: int) -> Any:
 
 
 @inlined
-def _weight(found: Found, r: int) -> float:
+def _weight(found: Outcome, r: int) -> float:
     """The sum of the coefficients of atoms at unit norm."""
     weight = 0.0
     for k in range(found.size[r]):
@@ -573,9 +585,9 @@ def _weight(found: Found, r: int) -> float:
 def _judge(
     atoms: Atoms,
     length: Array,
-    rules: Rules,
+    rules: PursuitRules,
     block: Block,
-    found: Found,
+    found: Outcome,
     fit: Fit,
     used: int,
     rest: Array,
@@ -597,7 +609,9 @@ def _judge(
 
 
 @uncounted
-def _residual(atoms: Atoms, length: Array, block: Block, found: Found, rest: Array, r: int) -> None:
+def _residual(
+    atoms: Atoms, length: Array, block: Block, found: Outcome, rest: Array, r: int
+) -> None:
     """rest ← x − Σ a_k z_k of signal r, two atoms at a time."""
     for i in range(rest.size):
         rest[i] = block.x[r, i]
@@ -616,7 +630,7 @@ def _residual(atoms: Atoms, length: Array, block: Block, found: Found, rest: Arr
 
 @inlined
 def _true_residual2(
-    atoms: Atoms, length: Array, block: Block, found: Found, rest: Array, r: int
+    atoms: Atoms, length: Array, block: Block, found: Outcome, rest: Array, r: int
 ) -> float:
     """‖x − Σ a_k z_k‖² of signal r, from its definition."""
     _residual(atoms, length, block, found, rest, r)
@@ -630,11 +644,11 @@ def _true_residual2(
 def _finish(
     atoms: Atoms,
     length: Array,
-    rules: Rules,
+    rules: PursuitRules,
     block: Block,
-    found: Found,
+    found: Outcome,
     fit: Fit,
-    room: Room,
+    room: ConeScratch,
     floor: float,
     r: int,
 ) -> None:
@@ -656,7 +670,7 @@ def _finish(
 
 
 @inlined
-def _round(length: Array, found: Found, scale: Array, r: int) -> None:
+def _round(length: Array, found: Outcome, scale: Array, r: int) -> None:
     """Make the coefficients what they will be when they are written down in float32."""
     for k in range(found.size[r]):
         j = found.chosen[r, k]
@@ -666,7 +680,7 @@ def _round(length: Array, found: Found, scale: Array, r: int) -> None:
 
 @inlined
 def _correct(
-    atoms: Atoms, length: Array, block: Block, found: Found, fit: Fit, rest: Array, r: int
+    atoms: Atoms, length: Array, block: Block, found: Outcome, fit: Fit, rest: Array, r: int
 ) -> None:
     """Add the fit of the residual over the atoms in use.
 

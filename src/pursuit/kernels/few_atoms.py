@@ -12,7 +12,7 @@ import numpy as np
 
 from pursuit.base.validation import Array
 from pursuit.kernels.layouts import COMFORT, Piece, Signals, aligned
-from pursuit.kernels.pursuit import CONVERGED, MAX_ITER, NOTHING, Rules, inlined, uncounted
+from pursuit.kernels.pursuit import CONVERGED, MAX_ITER, NOTHING, PursuitRules, inlined, uncounted
 from pursuit.kernels.simd import (
     MIDDLING,
     NARROW,
@@ -103,7 +103,9 @@ def cut(rows: Array) -> Array:
 
 
 @uncounted
-def abreast(few: Few, rules: Rules, signals: Signals, tile: Tile, out: Piece) -> tuple[int, int]:
+def abreast(
+    few: Few, rules: PursuitRules, signals: Signals, tile: Tile, out: Piece
+) -> tuple[int, int]:
     """`methods.matching_pursuit` on ½‖x − signal‖² for every signal of a block.
 
     Returns the number of coefficients, and the first signal whose coefficients leave the range
@@ -218,7 +220,7 @@ def _rescale(few: Few, signals: Signals, tile: Tile, start: int, count: int) -> 
 @inlined
 def _emit(
     few: Few,
-    rules: Rules,
+    rules: PursuitRules,
     signals: Signals,
     tile: Tile,
     start: int,

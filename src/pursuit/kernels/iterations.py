@@ -24,7 +24,7 @@ NOTHING = -1
 EPS = float(np.finfo(np.float64).eps)
 
 
-class Rules(NamedTuple):
+class IterationRules(NamedTuple):
     """What does not change between iterations.
 
     Attributes
@@ -70,7 +70,7 @@ class Ends(NamedTuple):
     first: Array
 
 
-class Point(NamedTuple):
+class IteratedPoint(NamedTuple):
     """Coefficients, correlations s = Z∇f, and the memory of s seen as integers."""
 
     coef: Array
@@ -80,7 +80,12 @@ class Point(NamedTuple):
 
 @strict
 def plain(
-    rules: Rules, ends: Ends, x: Point, picks: Array, span: tuple[int, int], notes: Array
+    rules: IterationRules,
+    ends: Ends,
+    x: IteratedPoint,
+    picks: Array,
+    span: tuple[int, int],
+    notes: Array,
 ) -> tuple[int, int]:
     """Iterations span[0] up to span[1] of Algorithm 1, 2 or random pursuit (`picks`: its atoms).
 
@@ -101,11 +106,11 @@ def plain(
 
 @strict
 def accelerated(
-    rules: Rules,
+    rules: IterationRules,
     ends: Ends,
-    x: Point,
-    y: Point,
-    v: Point,
+    x: IteratedPoint,
+    y: IteratedPoint,
+    v: IteratedPoint,
     draws: tuple[Array, Array],
     span: tuple[int, int],
     notes: Array,
@@ -157,7 +162,7 @@ def largest(bits: Array) -> int:
 
 
 @strict
-def _move(gram: Array, gamma: float, z: int, x: Point) -> None:
+def _move(gram: Array, gamma: float, z: int, x: IteratedPoint) -> None:
     """x ← x − γz: one coefficient, one row of the Gram matrix."""
     step = x.s.dtype.type(gamma)
     x.coef[z] -= step
@@ -166,7 +171,7 @@ def _move(gram: Array, gamma: float, z: int, x: Point) -> None:
 
 
 @strict
-def _blend(tau: float, x: Point, v: Point, y: Point) -> None:
+def _blend(tau: float, x: IteratedPoint, v: IteratedPoint, y: IteratedPoint) -> None:
     """y = (1 − τ)x + τv."""
     share = x.s.dtype.type(tau)
     for j in range(len(x.s)):
@@ -175,14 +180,14 @@ def _blend(tau: float, x: Point, v: Point, y: Point) -> None:
 
 
 @strict
-def _note(rules: Rules, z: int, c: float, notes: Array) -> None:
+def _note(rules: IterationRules, z: int, c: float, notes: Array) -> None:
     notes[ATOM], notes[GAMMA], notes[CORRELATION] = z, c / rules.bounds[z], c
     for share in rules.work:
         notes[PRODUCTS] += share
 
 
 @strict
-def _may_end(ends: Ends, x: Point, t: int, notes: Array, steepest: bool) -> bool:
+def _may_end(ends: Ends, x: IteratedPoint, t: int, notes: Array, steepest: bool) -> bool:
     """Whether a test of the run might be met after iteration t; the run itself decides."""
     if steepest and (not abs(notes[CORRELATION]) > ends.slope or notes[GAMMA] == 0):
         return True
@@ -207,7 +212,7 @@ def _may_end(ends: Ends, x: Point, t: int, notes: Array, steepest: bool) -> bool
 
 
 @strict
-def _value(first: Array, x: Point) -> tuple[float, float]:
+def _value(first: Array, x: IteratedPoint) -> tuple[float, float]:
     """f(x) − f(x_0) = ½ a·(s_0 + s), and how much of it may be the rounding of a sum."""
     twice = size = 0.0
     for j in range(len(x.s)):

@@ -2,8 +2,8 @@
 
 Lawson and Hanson's method with everything taken from G = Z Zᵀ and b = Z y: the atoms in use (the
 *passive* set, in their words) have a Cholesky factor that grows by a row when an atom enters and
-is rotated back to a triangle when one leaves. Kernels release the GIL and work in the `Room` that
-they are given. Where the sum is free, orthogonal pursuit over a cone is the method: see `cone`.
+is rotated back to a triangle when one leaves. Kernels release the GIL and work in the `FitScratch`
+that they are given. Where the sum is free, orthogonal pursuit over a cone is the method: `cone`.
 
 The end is a point where no atom outside has a slope above rounding. In exact arithmetic each
 entering atom lowers the value, so no set of atoms is met twice; what rounding could do to that is
@@ -28,7 +28,7 @@ STEPS_PER_ATOM = 30
 """Steps after which a signal is left, for each atom."""
 
 
-class Room(NamedTuple):
+class FitScratch(NamedTuple):
     """Scratch of one thread for problems of n atoms.
 
     `order`: places of the atoms in use, in the order of the rows of `lower`; `inside`: whether a
@@ -46,18 +46,18 @@ class Room(NamedTuple):
     unit: Array
 
 
-def room_for(n: int) -> Room:
+def room_for(n: int) -> FitScratch:
     """Scratch for problems of up to n atoms."""
     flags = np.zeros((2, n), np.bool_)
     every, order = np.arange(n, dtype=np.int64), np.zeros(n, np.int64)
-    return Room(every, order, flags[0], flags[1], np.zeros((n, n)), np.zeros(n), np.zeros(n))
+    return FitScratch(every, order, flags[0], flags[1], np.zeros((n, n)), np.zeros(n), np.zeros(n))
 
 
 # The Cholesky factor of the atoms in use ---------------------------------------------------
 
 
 @compiled
-def _enter(gram: Array, active: Array, room: Room, k: int, p: int) -> bool:
+def _enter(gram: Array, active: Array, room: FitScratch, k: int, p: int) -> bool:
     """Add the atom at place p as row k; False, and nothing changed, if it depends on the others."""
     order, lower = room.order, room.lower
     j = active[p]
@@ -78,7 +78,7 @@ def _enter(gram: Array, active: Array, room: Room, k: int, p: int) -> bool:
 
 
 @compiled
-def _leave(room: Room, k: int, place: int) -> None:
+def _leave(room: FitScratch, k: int, place: int) -> None:
     """Remove row `place` of k rows: the rows below move up and are rotated to a triangle again."""
     order, lower = room.order, room.lower
     room.inside[order[place]] = False
@@ -111,7 +111,7 @@ def _substitute(lower: Array, k: int, x: Array) -> None:
 
 
 @compiled
-def _summed_goal(b: Array, active: Array, room: Room, k: int, total: float) -> None:
+def _summed_goal(b: Array, active: Array, room: FitScratch, k: int, total: float) -> None:
     """`goal`: the coefficients of sum `total` at which the slopes b of the atoms in use agree.
 
     Only differences of slopes matter, so that of one atom is taken off all: a signal far from
@@ -134,7 +134,7 @@ def _summed_goal(b: Array, active: Array, room: Room, k: int, total: float) -> N
 
 
 @compiled
-def _begin(size: int, value: Array, room: Room) -> None:
+def _begin(size: int, value: Array, room: FitScratch) -> None:
     for p in range(size):
         room.inside[p] = False
         room.barred[p] = False
@@ -142,7 +142,7 @@ def _begin(size: int, value: Array, room: Room) -> None:
 
 
 @compiled
-def _resume(gram: Array, active: Array, size: int, value: Array, room: Room) -> int:
+def _resume(gram: Array, active: Array, size: int, value: Array, room: FitScratch) -> int:
     """Take the atoms with a coefficient into use; how many."""
     k = 0
     for p in range(size):
@@ -155,7 +155,7 @@ def _resume(gram: Array, active: Array, size: int, value: Array, room: Room) -> 
 
 
 @compiled
-def _approach(value: Array, room: Room, k: int) -> int:
+def _approach(value: Array, room: FitScratch, k: int) -> int:
     """Move towards the goal as far as no coefficient falls below zero; drop those that reach it.
 
     The number of atoms in use afterwards: k if the goal was reached.
@@ -183,7 +183,9 @@ def _approach(value: Array, room: Room, k: int) -> int:
 
 
 @compiled
-def _slope(gram: Array, b: Array, active: Array, value: Array, room: Room, k: int, p: int) -> float:
+def _slope(
+    gram: Array, b: Array, active: Array, value: Array, room: FitScratch, k: int, p: int
+) -> float:
     """b_p − Σ G_pq a_q over the atoms q in use."""
     j = active[p]
     slope: float = b[j]
@@ -195,7 +197,14 @@ def _slope(gram: Array, b: Array, active: Array, value: Array, room: Room, k: in
 
 @compiled
 def _steepest(
-    gram: Array, b: Array, active: Array, size: int, value: Array, room: Room, k: int, above: float
+    gram: Array,
+    b: Array,
+    active: Array,
+    size: int,
+    value: Array,
+    room: FitScratch,
+    k: int,
+    above: float,
 ) -> int:
     """The place outside with the largest slope greater than `above`; −1 if there is none."""
     best = -1
@@ -209,7 +218,14 @@ def _steepest(
 
 @compiled
 def _next_in(
-    gram: Array, b: Array, active: Array, size: int, value: Array, room: Room, k: int, above: float
+    gram: Array,
+    b: Array,
+    active: Array,
+    size: int,
+    value: Array,
+    room: FitScratch,
+    k: int,
+    above: float,
 ) -> bool:
     """Let the atom of largest slope in, passing over those that depend on the ones in use."""
     while True:
@@ -220,7 +236,7 @@ def _next_in(
 
 
 @compiled
-def _send_back(room: Room, k: int) -> int:
+def _send_back(room: FitScratch, k: int) -> int:
     """Take the last atom out again: the slope that let it in was rounding."""
     room.barred[room.order[k - 1]] = True
     _leave(room, k, k - 1)
@@ -232,7 +248,7 @@ def _send_back(room: Room, k: int) -> int:
 
 @compiled
 def simplex_on(
-    gram: Array, b: Array, active: Array, size: int, norm: float, value: Array, room: Room
+    gram: Array, b: Array, active: Array, size: int, norm: float, value: Array, room: FitScratch
 ) -> bool:
     """Minimise ½‖y − Σ a_p z_active[p]‖² over a ≥ 0, Σ a_p = 1, p = 0 … size − 1.
 
@@ -286,7 +302,9 @@ def _best_alone(gram: Array, b: Array, active: Array, size: int) -> int:
 
 
 @compiled
-def _settle_summed(b: Array, active: Array, size: int, value: Array, room: Room, k: int) -> int:
+def _settle_summed(
+    b: Array, active: Array, size: int, value: Array, room: FitScratch, k: int
+) -> int:
     """Go to the minimiser over the atoms in use, the last of which has just come in, dropping
     those that reach zero on the way; the sum of the coefficients stays one. How many are left."""
     fresh = True
@@ -308,7 +326,7 @@ def _settle_summed(b: Array, active: Array, size: int, value: Array, room: Room,
 
 @compiled
 def simplex(
-    gram: Array, b: Array, norms: Array, value: Array, done: Array, room: Room, halt: Array
+    gram: Array, b: Array, norms: Array, value: Array, done: Array, room: FitScratch, halt: Array
 ) -> None:
     """`simplex_on` with all atoms, for every row of b, unless `halt` is set."""
     for s in range(len(b)):
@@ -318,7 +336,7 @@ def simplex(
 
 
 @compiled
-def refine_simplex(gram: Array, slopes: Array, value: Array, room: Room) -> None:
+def refine_simplex(gram: Array, slopes: Array, value: Array, room: FitScratch) -> None:
     """One correction on the atoms in use by slopes taken from the residual itself.
 
     Makes up for the digits that forming Z Zᵀ costs, as in corrected seminormal equations; the sum
@@ -336,13 +354,13 @@ def refine_simplex(gram: Array, slopes: Array, value: Array, room: Room) -> None
 
 
 @compiled
-def _in_use(gram: Array, value: Array, room: Room) -> int:
+def _in_use(gram: Array, value: Array, room: FitScratch) -> int:
     _begin(len(gram), value, room)
     return _resume(gram, room.every, len(gram), value, room)
 
 
 @compiled
-def _add_goal(value: Array, room: Room, k: int) -> float:
+def _add_goal(value: Array, room: FitScratch, k: int) -> float:
     """Add the goal to the coefficients, as far as zero allows; their sum."""
     total = 0.0
     for i in range(k):

@@ -4,7 +4,7 @@ A handful of atoms has a kernel of its own in `few_atoms`, cones are in `cone`, 
 paper's accelerated methods in `runs`.
 
 A kernel works through a block of signals and changes the arrays that it is given, so that it can
-be left and entered again: `Found` is its state and its result. Kernels release the GIL, draw no
+be left and entered again: `Outcome` is its state and its result. Kernels release the GIL, draw no
 random numbers and allocate at most a row of scratch for a call, nothing for a signal. Correlations
 are rows padded with zeros to whole tiles (see `simd`).
 
@@ -21,7 +21,7 @@ from numba import njit
 
 from pursuit.base.status import Status
 from pursuit.base.validation import Array
-from pursuit.kernels import compiling
+from pursuit.kernels import compiling, private
 from pursuit.kernels.compiling import Function
 from pursuit.kernels.simd import (
     NARROW,
@@ -69,7 +69,7 @@ _OPTIONS: dict[str, Any] = {
 
 compiled = compiling.compiled(**_OPTIONS)
 """A kernel."""
-uncounted = compiling.compiled(**_OPTIONS, _nrt=False)
+uncounted = compiling.compiled(**_OPTIONS, **private.UNCOUNTED)
 """A kernel without counts of references to its arrays, which take as long as the work itself
 where that is little. It may allocate nothing, and its caller has to keep what it passes."""
 
@@ -88,14 +88,14 @@ class Atoms(NamedTuple):
     shortest: float
 
 
-class Gram(NamedTuple):
+class GramCache(NamedTuple):
     """Rows of Z Zᵀ (k, padded n), and which row belongs to an atom (−1: none yet)."""
 
     rows: Array
     slot: Array
 
 
-class Rules(NamedTuple):
+class PursuitRules(NamedTuple):
     """When to stop, and what counts as zero.
 
     A slope of an atom below `rounding` × ‖signal‖ × ‖atom‖ is zero. ‖residual‖² is updated by
@@ -122,7 +122,7 @@ class Block(NamedTuple):
     goal2: Array
 
 
-class Found(NamedTuple):
+class Outcome(NamedTuple):
     """The state of each signal, and in the end its code for the atoms of the kernel."""
 
     chosen: Array
@@ -133,7 +133,7 @@ class Found(NamedTuple):
     status: Array
 
 
-class Work(NamedTuple):
+class Scratch(NamedTuple):
     """Scratch arrays of one thread.
 
     `place` (n): 1 + the position of an atom in the code of the signal at hand. The rest is of
@@ -209,7 +209,7 @@ def descend(c: Array, gamma: float, row: Array) -> Any:
 
 
 @compiled
-def residual2(atoms: Atoms, block: Block, found: Found, used: Any, rest: Array, r: int) -> float:
+def residual2(atoms: Atoms, block: Block, found: Outcome, used: Any, rest: Array, r: int) -> float:
     """‖x − Σ value_k z_k‖² of signal r, from its definition."""
     x, rows = block.x[r], atoms.rows
     for i in range(x.size):
@@ -230,7 +230,7 @@ def residual2(atoms: Atoms, block: Block, found: Found, used: Any, rest: Array, 
 
 
 @inlined
-def verdict(left2: float, goal2: float, used: int, steps: int, rules: Rules) -> int:
+def verdict(left2: float, goal2: float, used: int, steps: int, rules: PursuitRules) -> int:
     """Whether a signal is finished, in the order of `solve`: fit, atoms, iterations."""
     if steps % HEEDED == 0 and rules.halt[0]:
         return HALTED
@@ -245,7 +245,13 @@ def verdict(left2: float, goal2: float, used: int, steps: int, rules: Rules) -> 
 
 @inlined
 def settle(
-    atoms: Atoms, rules: Rules, block: Block, found: Found, zero: float, rest: Array, r: int
+    atoms: Atoms,
+    rules: PursuitRules,
+    block: Block,
+    found: Outcome,
+    zero: float,
+    rest: Array,
+    r: int,
 ) -> None:
     """The true ‖residual‖² of a finished signal; CONVERGED if nothing but rounding is left."""
     if found.residual2[r] <= rules.trust * block.norm2[r]:
@@ -260,7 +266,7 @@ def settle(
 
 @uncounted
 def matching_pursuit(
-    atoms: Atoms, gram: Gram, rules: Rules, block: Block, found: Found, work: Work
+    atoms: Atoms, gram: GramCache, rules: PursuitRules, block: Block, found: Outcome, work: Scratch
 ) -> int:
     """`methods.matching_pursuit` on ½‖x − signal‖² for every signal of a block.
 
@@ -276,7 +282,13 @@ def matching_pursuit(
 
 @inlined
 def _pursue(
-    atoms: Atoms, gram: Gram, rules: Rules, block: Block, found: Found, work: Work, r: int
+    atoms: Atoms,
+    gram: GramCache,
+    rules: PursuitRules,
+    block: Block,
+    found: Outcome,
+    work: Scratch,
+    r: int,
 ) -> int:
     c, norm2, goal2 = block.c[r], block.norm2[r], block.goal2[r]
     zero = rules.rounding * np.sqrt(norm2)
@@ -322,7 +334,7 @@ def _pursue(
 
 @uncounted
 def orthogonal(
-    atoms: Atoms, gram: Gram, rules: Rules, block: Block, found: Found, work: Work
+    atoms: Atoms, gram: GramCache, rules: PursuitRules, block: Block, found: Outcome, work: Scratch
 ) -> int:
     """`methods.orthogonal` on ½‖x − signal‖² for every signal of a block.
 
@@ -341,7 +353,13 @@ def orthogonal(
 
 @inlined
 def _pursue_orthogonally(
-    atoms: Atoms, gram: Gram, rules: Rules, block: Block, found: Found, work: Work, r: int
+    atoms: Atoms,
+    gram: GramCache,
+    rules: PursuitRules,
+    block: Block,
+    found: Outcome,
+    work: Scratch,
+    r: int,
 ) -> int:
     c, norm2, goal2 = block.c[r], block.norm2[r], block.goal2[r]
     used, steps, left2 = found.size[r], found.steps[r], found.residual2[r]
@@ -397,7 +415,7 @@ def _pursue_orthogonally(
 
 
 @inlined
-def _doubt(atoms: Atoms, work: Work, k: int, j: int) -> tuple[float, float]:
+def _doubt(atoms: Atoms, work: Scratch, k: int, j: int) -> tuple[float, float]:
     """How far a short pivot magnifies rounding, in the slope of an atom of unit norm and, where it
     is short enough to be missed there, in ‖residual‖²."""
     nearness = work.lower[k, k] * atoms.norm[j]
@@ -406,7 +424,9 @@ def _doubt(atoms: Atoms, work: Work, k: int, j: int) -> tuple[float, float]:
 
 
 @compiled
-def _sharpen(atoms: Atoms, rules: Rules, block: Block, found: Found, work: Work, r: int) -> None:
+def _sharpen(
+    atoms: Atoms, rules: PursuitRules, block: Block, found: Outcome, work: Scratch, r: int
+) -> None:
     """Coefficients, ‖residual‖² and status of a signal whose factor has lost too many digits.
 
     The residual itself says what is missing from the fit: the fit of the residual is added, as in
@@ -437,7 +457,7 @@ def _sharpen(atoms: Atoms, rules: Rules, block: Block, found: Found, work: Work,
 
 @inlined
 def _doubt_the_end(
-    atoms: Atoms, rules: Rules, block: Block, found: Found, work: Work, r: int
+    atoms: Atoms, rules: PursuitRules, block: Block, found: Outcome, work: Scratch, r: int
 ) -> None:
     """STALLED where an atom could still take off a part of the residual, which is in `work`: the
     factor only cannot tell that atom from the chosen ones any more."""
@@ -456,7 +476,7 @@ def _doubt_the_end(
 
 
 @inlined
-def _distance2(work: Work, used: int, j: int, norm2: float) -> float:
+def _distance2(work: Scratch, used: int, j: int, norm2: float) -> float:
     """The squared distance of atom j to the span of the active atoms."""
     tile = WIDE // work.basis.itemsize
     at = (j // tile) * tile * work.weight.size + j % tile
@@ -476,7 +496,7 @@ def _slope(z: Array, rest: Array) -> float:
 
 
 @inlined
-def _pivot(work: Work, used: int, j: int, norm2: float) -> float:
+def _pivot(work: Scratch, used: int, j: int, norm2: float) -> float:
     """The squared distance of atom j to the span of the active atoms; row `used` of `lower`."""
     tile = WIDE // work.basis.itemsize
     at = (j // tile) * tile * work.weight.size + j % tile
@@ -490,7 +510,7 @@ def _pivot(work: Work, used: int, j: int, norm2: float) -> float:
 
 
 @inlined
-def _extend(work: Work, k: int, c: Array, row: Array) -> Any:
+def _extend(work: Scratch, k: int, c: Array, row: Array) -> Any:
     """⟨z, q_k⟩ = (row − Σ_i weight_i ⟨z, q_i⟩)/length for every z; c ← c − along_k ⟨z, q_k⟩."""
     basis, weight = work.basis, work.weight
     inverse = c.dtype.type(work.lower[k, k])
@@ -575,7 +595,7 @@ def _one_row(flat: Array, w: Array, out: Array, r: int, d: int, start: int, end:
 
 @compiled
 def step_from_residuals(
-    atoms: Atoms, rules: Rules, block: Block, rest: Array, live: Array, found: Found
+    atoms: Atoms, rules: PursuitRules, block: Block, rest: Array, live: Array, found: Outcome
 ) -> None:
     """One step of matching pursuit for each signal of `live`; `rest` are residuals (b, d).
 
@@ -607,7 +627,13 @@ def step_from_residuals(
 
 @compiled
 def step_orthogonally(
-    atoms: Atoms, rules: Rules, block: Block, rest: Array, live: Array, found: Found, bases: Bases
+    atoms: Atoms,
+    rules: PursuitRules,
+    block: Block,
+    rest: Array,
+    live: Array,
+    found: Outcome,
+    bases: Bases,
 ) -> None:
     """One step of orthogonal pursuit for each signal of `live`."""
     q, lower, along = bases
@@ -676,9 +702,9 @@ def _orthonormal(z: Array, q: Array, lower: Array, used: int) -> float:
 @inlined
 def _close(
     atoms: Atoms,
-    rules: Rules,
+    rules: PursuitRules,
     block: Block,
-    found: Found,
+    found: Outcome,
     fallen: float,
     zero: float,
     room: Array,
@@ -700,7 +726,7 @@ def _close(
 
 @compiled
 def collect(
-    found: Found, unscale: Array, scale: Array, index: Array, value: Array, largest: float
+    found: Outcome, unscale: Array, scale: Array, index: Array, value: Array, largest: float
 ) -> int:
     """The codes of a block one after another, for the signals and atoms as given.
 

@@ -24,8 +24,8 @@ from pursuit.kernels.pursuit import (
     GOING,
     Atoms,
     Block,
-    Found,
-    Rules,
+    Outcome,
+    PursuitRules,
     compiled,
     inlined,
     residual2,
@@ -68,9 +68,9 @@ class Watch(NamedTuple):
     """When each signal is left, for f(x) = ½‖x − signal‖² from zero."""
 
     atoms: Atoms
-    rules: Rules
+    rules: PursuitRules
     block: Block
-    found: Found
+    found: Outcome
     sure: Array  # ‖residual‖² where it was last computed from its definition
     rest: Array  # room for a residual
     correlated: bool  # whether s are the correlations, and not the gradient

@@ -35,8 +35,9 @@ from typing import Any, cast
 
 from llvmlite import ir  # type: ignore[import-untyped]
 from numba import types
-from numba.core import cgutils
 from numba.extending import intrinsic, models, register_model
+
+from pursuit.kernels import private
 
 WIDE = 256
 """Bytes of a tile: enough independent sums to hide the latency of a multiply-add."""
@@ -80,8 +81,7 @@ def _call(builder: Any, name: str, lanes: Lanes, result: Any, *arguments: Any) -
     """A call of an intrinsic of LLVM that takes a whole vector."""
     kind = ir.FunctionType(result, [argument.type for argument in arguments])
     suffix = f"v{lanes.width}f{lanes.dtype.bitwidth}"
-    insert: Declared = cgutils.get_or_insert_function
-    function = insert(builder.module, kind, f"llvm.{name}.{suffix}")
+    function = private.insert_function(builder.module, kind, f"llvm.{name}.{suffix}")
     return builder.call(function, arguments, fastmath=("nnan", "nsz"))
 
 

@@ -23,7 +23,7 @@ class Axis:
 
 
 @dataclass(frozen=True, eq=False)
-class Line:
+class Series:
     """A curve, and where there are several runs the range around it.
 
     `look` is the number of its colour and dashes: the same thing has the same look in all charts.
@@ -44,7 +44,7 @@ class Chart:
     title: str
     x: Axis
     y: Axis
-    lines: list[Line] = field(default_factory=list)
+    lines: list[Series] = field(default_factory=list)
 
     def as_data(self) -> dict[str, Any]:
         """Plain lists and texts."""

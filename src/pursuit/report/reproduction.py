@@ -6,7 +6,7 @@ import os
 from typing import TYPE_CHECKING, Any
 
 from pursuit.base.archive import whole_file
-from pursuit.report.charts import Axis, Chart, Line
+from pursuit.report.charts import Axis, Chart, Series
 from pursuit.report.page import render
 
 if TYPE_CHECKING:
@@ -86,5 +86,5 @@ def _chart(panel: Panel, against: str) -> Chart:
             curve = panel.curves[key]
             where = panel.grid if against == "iteration" else curve.products
             band = (curve.quantile(0.1), curve.quantile(0.9)) if panel.runs > 1 else (None, None)
-            chart.lines.append(Line(contestant.label, where, curve.median, k, *band))
+            chart.lines.append(Series(contestant.label, where, curve.median, k, *band))
     return chart

@@ -11,7 +11,7 @@ import numpy as np
 
 from pursuit.base.archive import whole_file
 from pursuit.base.errors import InputError
-from pursuit.report.charts import Axis, Chart, Line, numbers
+from pursuit.report.charts import Axis, Chart, Series, numbers
 from pursuit.report.packing import code_spectra, pack, pack_map
 from pursuit.report.page import render
 from pursuit.report.quicklook import quicklook
@@ -203,10 +203,10 @@ def _number_chart(number: NumberEstimate) -> Chart:
         Axis("dimensions"),
         Axis("left, % of a pixel", log=True),
     )
-    chart.lines.append(Line("left above the noise", np.arange(1, shown + 1), left, 0))
+    chart.lines.append(Series("left above the noise", np.arange(1, shown + 1), left, 0))
     taken = np.full(2, number.number)
     ends = np.array([left.min(), left.max()])
-    chart.lines.append(Line(f"{number.number} taken", taken, ends, 1))
+    chart.lines.append(Series(f"{number.number} taken", taken, ends, 1))
     return chart
 
 
@@ -217,5 +217,5 @@ def _convergence_chart(convergence: Convergence) -> Chart:
         Axis("distance to the best fit, relative to the start", log=True, low=convergence.lowest),
     )
     for k, (name, values) in enumerate(convergence.curves.items()):
-        chart.lines.append(Line(name, convergence.grid, values, k))
+        chart.lines.append(Series(name, convergence.grid, values, k))
     return chart

@@ -47,10 +47,10 @@ class Plain:
     """Advance from x itself: Algorithms 1 and 2, random pursuit."""
 
     def start(self, run: Run, advance: Advance, x: Point) -> Stepper:
-        return _Plain(run, advance, x)
+        return _PlainStepper(run, advance, x)
 
 
-class _Plain(Stepper):
+class _PlainStepper(Stepper):
     def __init__(self, run: Run, advance: Advance, x: Point) -> None:
         self.x = x
         self._run, self._advance = run, advance

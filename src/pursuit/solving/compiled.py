@@ -19,8 +19,7 @@ from pursuit import geometry
 from pursuit.atoms.cone import Cone
 from pursuit.base.validation import Array
 from pursuit.methods import Method
-from pursuit.points.base import GramPoint
-from pursuit.points.base import Point as RunPoint
+from pursuit.points.base import GramPoint, Point
 from pursuit.rules.advances import Greedy
 from pursuit.rules.directions import Direction, Random, Replay, Steepest
 from pursuit.rules.momentum import FixedNu, FixedNuStepper, Plain, Stepper
@@ -29,7 +28,7 @@ from pursuit.rules.steps import AffineInvariant, ExactLineSearch, Smooth, smooth
 from pursuit.solving.stopping import Stopping
 
 if TYPE_CHECKING:
-    from pursuit.kernels.iterations import Ends, Point, Rules
+    from pursuit.kernels.iterations import Ends, IteratedPoint, IterationRules
 
 PATIENCE = 1.0
 """Seconds in steps after which a run loads the kernels, if nothing else has."""
@@ -52,8 +51,8 @@ class Stretch:
         self._step, self._pick = method.advance.step, method.advance.direction
         momentum = method.momentum
         self._probe = momentum.probe if isinstance(momentum, FixedNu) else None
-        self._seen: dict[int, Point] = {}
-        self._ready: tuple[Rules, Ends] | None = None
+        self._seen: dict[int, IteratedPoint] = {}
+        self._ready: tuple[IterationRules, Ends] | None = None
 
     @staticmethod
     def suits(method: Method, stepper: Stepper) -> bool:
@@ -125,22 +124,22 @@ class Stretch:
             return np.asarray(rule.indices, np.int64)[self._run.t : self._run.t + most]
         return _NO_DRAWS
 
-    def _point(self, point: RunPoint) -> Point:
-        from pursuit.kernels.iterations import Point
+    def _point(self, point: Point) -> IteratedPoint:
+        from pursuit.kernels.iterations import IteratedPoint
 
         assert isinstance(point, GramPoint)
         if id(point) not in self._seen:
             bits = point.s.view(f"i{point.s.itemsize}")
-            self._seen[id(point)] = Point(point.coef, point.s, bits)
+            self._seen[id(point)] = IteratedPoint(point.coef, point.s, bits)
         return self._seen[id(point)]
 
-    def _prepare(self) -> tuple[Rules, Ends]:
-        from pursuit.kernels.iterations import Ends, Rules
+    def _prepare(self) -> tuple[IterationRules, Ends]:
+        from pursuit.kernels.iterations import Ends, IterationRules
 
         x, stop, stepper = self._x, self._stop, self._stepper
         gram = x.gram
         L, nu = (stepper.L, stepper.nu) if isinstance(stepper, FixedNuStepper) else (1.0, 1.0)
-        rules = Rules(gram.rows, gram.known, self._bounds(), self._work(), L, nu)
+        rules = IterationRules(gram.rows, gram.known, self._bounds(), self._work(), L, nu)
         slope = stop.tol * float(self._run.memory["first_slope"])
         goal, first = -inf, float(self._run.memory["first_value"])
         if stop.goal is not None:

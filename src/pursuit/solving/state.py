@@ -10,11 +10,11 @@ from typing import Any
 
 import numpy as np
 
-from pursuit.base.archive import Kind, load_archive, save_archive
+from pursuit.base.archive import ArchiveKind, load_archive, save_archive
 from pursuit.base.errors import InputError
 from pursuit.base.validation import Array
 
-CHECKPOINT = Kind("resume", "a checkpoint", "pursuit checkpoint", format=2)
+CHECKPOINT = ArchiveKind("resume", "a checkpoint", "pursuit checkpoint", format=2)
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,7 @@ RIDGE = 1e-12
 
 
 @dataclass(frozen=True, eq=False)
-class Moments:
+class NoiseMoments:
     """Second moments of pixels, of their noise, and of what is left without it.
 
     With R = XᵀX/N the residual of band i after regression on the other bands is
@@ -40,7 +40,7 @@ class Moments:
     signal: Array
 
 
-def second_moments(rows: Array) -> Moments:
+def second_moments(rows: Array) -> NoiseMoments:
     """The moments of spectra as rows, whose entries are near one in size."""
     correlations = rows.T @ rows / len(rows)
     bands = len(correlations)
@@ -48,7 +48,7 @@ def second_moments(rows: Array) -> Moments:
     inverse = np.linalg.inv(correlations + ridge * np.eye(bands))
     variances = 1 / np.diag(inverse)
     kept = np.eye(bands) - inverse * variances
-    return Moments(correlations, variances, kept.T @ correlations @ kept)
+    return NoiseMoments(correlations, variances, kept.T @ correlations @ kept)
 
 
 def enough_for_noise(rows: Array) -> bool:

@@ -144,7 +144,7 @@ def _unmix(
 ) -> Unmixing:
     pixels, spectra = _checked(scene, endmembers, constraint)
     called = endmember_names(names, len(spectra))
-    abundances = SOLVERS[constraint](_Job(pixels, spectra, n_nonzero, threads, progress))
+    abundances = SOLVERS[constraint](_UnmixTask(pixels, spectra, n_nonzero, threads, progress))
     quality = _quality(pixels, abundances, spectra, threads)
     placed = scene if isinstance(scene, Scene) else None
     bad = complaint(pixels, spectra, constraint, mean_ratio(quality[0], quality[2]), placed)
@@ -172,7 +172,7 @@ def _checked(scene: object, endmembers: object, constraint: str) -> tuple[Array,
 
 
 @dataclass(frozen=True, eq=False)
-class _Job:
+class _UnmixTask:
     pixels: Array
     endmembers: Array
     n_nonzero: int | None
@@ -180,7 +180,7 @@ class _Job:
     progress: bool | None
 
 
-def _free(job: _Job) -> Array:
+def _free(job: _UnmixTask) -> Array:
     """Least squares by the pseudo-inverse of the endmembers at unit norm.
 
     Corrections from the residuals make up for what the inverse loses in digits where endmembers
@@ -218,7 +218,7 @@ def _refuse_endless(abundances: Array, start: int) -> None:
         )
 
 
-def _non_negative(job: _Job) -> Array:
+def _non_negative(job: _UnmixTask) -> Array:
     from pursuit.encoding.nonnegative import nonnegative_fits
 
     fits = nonnegative_fits(job.pixels, job.endmembers, threads=job.threads, progress=job.progress)
@@ -226,7 +226,7 @@ def _non_negative(job: _Job) -> Array:
     return fits.coefficients
 
 
-def _sum_to_one(job: _Job) -> Array:
+def _sum_to_one(job: _UnmixTask) -> Array:
     from pursuit.encoding.nonnegative import simplex_fits
 
     fits = simplex_fits(job.pixels, job.endmembers, threads=job.threads, progress=job.progress)
@@ -234,14 +234,14 @@ def _sum_to_one(job: _Job) -> Array:
     return fits.coefficients
 
 
-def _sum_at_most_one(job: _Job) -> Array:
+def _sum_at_most_one(job: _UnmixTask) -> Array:
     """Shade, an endmember of zeros, takes what the others leave: with it the sum is one."""
     shade = np.zeros_like(job.endmembers[:1])
     shares = _sum_to_one(replace(job, endmembers=np.vstack([job.endmembers, shade])))
     return np.ascontiguousarray(shares[:, :-1])
 
 
-def _sparse(job: _Job) -> Array:
+def _sparse(job: _UnmixTask) -> Array:
     from pursuit.atoms.cone import Cone
     from pursuit.encoding import encode
 
@@ -257,7 +257,7 @@ def _sparse(job: _Job) -> Array:
     return dense
 
 
-SOLVERS: dict[str, Callable[[_Job], Array]] = {
+SOLVERS: dict[str, Callable[[_UnmixTask], Array]] = {
     "none": _free,
     "non-negative": _non_negative,
     "sum-to-one": _sum_to_one,
