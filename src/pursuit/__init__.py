@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from pursuit.base.errors import PursuitError as PursuitError
     from pursuit.base.status import Status as Status
     from pursuit.encoding import Codes as Codes
+    from pursuit.encoding import Encoder as Encoder
     from pursuit.encoding import encode as encode
     from pursuit.methods import Method as Method
     from pursuit.objectives import Function as Function
@@ -128,6 +129,7 @@ _HOME = {
     "Method": "methods",
     "solve": "solving.driver",
     "encode": "encoding",
+    "Encoder": "encoding",
     "Codes": "encoding",
     "Snapshot": "solving.driver",
     "Result": "solving.results",

@@ -19,7 +19,9 @@ def blocks_abreast(monkeypatch):
     """How many blocks were encoded abreast."""
     seen = []
     fill = Abreast.fill
-    monkeypatch.setattr(Abreast, "fill", lambda self, k, out: seen.append(k) or fill(self, k, out))
+    monkeypatch.setattr(
+        Abreast, "fill", lambda self, k, out: seen.append(k.number) or fill(self, k, out)
+    )
     return seen
 
 

@@ -9,6 +9,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from encoded import assert_same
 from faults.older_files import as_version_0_1_0
 
 from pursuit import Codes, InputError, PursuitError, encode
@@ -20,7 +21,6 @@ from pursuit.encoding.marks import RECORD
 RNG = np.random.default_rng(0)
 ATOMS = RNG.standard_normal((40, 12))
 SIGNALS = RNG.standard_normal((3000, 12))
-ARRAYS = ("indptr", "indices", "values", "residual_norms", "iterations", "statuses")
 FILES = ("indices.npy", "values.npy", "residual_norms.npy", "iterations.npy", "statuses.npy")
 
 
@@ -41,11 +41,6 @@ def finished(out):
     """1 for each block that is marked as finished, 0 for the others."""
     marks = np.frombuffer((out / "finished").read_bytes(), RECORD)
     return (marks["rows"] > 0).astype(int).tolist()
-
-
-def assert_same(a, b):
-    for name in ARRAYS:
-        assert np.array_equal(getattr(a, name), getattr(b, name)), name
 
 
 def assert_refused(sentence, call, *arguments, kind=InputError, **options):

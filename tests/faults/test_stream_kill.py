@@ -7,6 +7,7 @@ import time
 
 import numpy as np
 import pytest
+from encoded import assert_same
 
 from pursuit import Codes, encode
 from pursuit.encoding import writer
@@ -17,7 +18,6 @@ RNG = np.random.default_rng(0)
 # Many atoms make blocks small: 256 signals.
 ATOMS = RNG.standard_normal((1024, 24))
 SIGNALS = RNG.standard_normal((12_000, 24))
-ARRAYS = ("indptr", "indices", "values", "residual_norms", "iterations", "statuses")
 
 
 def run(source, out):
@@ -76,8 +76,3 @@ def marked(out):
     if not marks.exists():
         return 0
     return int(np.count_nonzero(np.frombuffer(marks.read_bytes(), RECORD)["rows"]))
-
-
-def assert_same(a, b):
-    for name in ARRAYS:
-        assert np.array_equal(getattr(a, name), getattr(b, name)), name

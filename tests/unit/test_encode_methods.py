@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from encoded import assert_same
 from unit.hard_problems import COUNT, LOSSES, hard_problem
 
 from pursuit import Codes, InputError, Status, encode
@@ -20,12 +21,6 @@ DENSE = pytest.mark.parametrize("method", STEPWISE[1:])
 RNG = np.random.default_rng(0)
 ATOMS = RNG.standard_normal((45, 20)) * RNG.uniform(0.2, 5, (45, 1))
 SIGNALS = RNG.standard_normal((1100, 20))
-ARRAYS = ("indptr", "indices", "values", "residual_norms", "iterations", "statuses")
-
-
-def assert_same(a, b):
-    for name in ARRAYS:
-        assert np.array_equal(getattr(a, name), getattr(b, name)), name
 
 
 def statuses(codes):
@@ -264,15 +259,15 @@ def test_a_stopped_run_into_a_folder_is_continued_with_the_same_bits(tmp_path, m
     expected = encode(signals, ATOMS, method, **rules)
     load, loaded = Job.load, []
 
-    def until_the_second(job, number):
-        if number == 1:
+    def until_the_second(job, chunk):
+        if chunk.number == 1:
             raise KeyboardInterrupt
-        return load(job, number)
+        return load(job, chunk)
 
     monkeypatch.setattr(Job, "load", until_the_second)
     with pytest.raises(KeyboardInterrupt):
         encode(signals, ATOMS, method, out=tmp_path / "codes", threads=1, **rules)
-    monkeypatch.setattr(Job, "load", lambda job, k: loaded.append(k) or load(job, k))
+    monkeypatch.setattr(Job, "load", lambda job, k: loaded.append(k.number) or load(job, k))
     folder = {"out": tmp_path / "codes", "resume": True}
     assert_same(expected, encode(signals, ATOMS, method, **folder, **rules))
     assert sorted(loaded) == [1, 2]

@@ -3,20 +3,11 @@
 from __future__ import annotations
 
 import os
-from typing import cast
 
-from pursuit.atoms.base import FiniteAtoms
-from pursuit.atoms.cone import Cone
-from pursuit.base.errors import InputError
-from pursuit.base.progress import bar
-from pursuit.base.validation import Array, count, flag, non_negative, one_of
 from pursuit.encoding.codes import Codes
-from pursuit.encoding.limits import CONJUGATE, STEPWISE, Limits, limits
-from pursuit.encoding.plan import Form, Plan, Task, choose
+from pursuit.encoding.encoder import METHODS, Encoder
 
-METHODS = ("matching-pursuit", "orthogonal", *STEPWISE)
-
-__all__ = ["Codes", "encode"]
+__all__ = ["METHODS", "Codes", "Encoder", "encode"]
 
 
 def encode(
@@ -111,64 +102,15 @@ def encode(
     >>> codes.status(0).name
     'CONVERGED'
     """
-    if not isinstance(method, str) or method not in METHODS:
-        from pursuit.methods import full_name
-
-        method = one_of("method", full_name(method), METHODS)
-    nonnegative = isinstance(atoms, Cone)
-    if nonnegative and method in STEPWISE:
-        raise InputError(
-            f"method: expected matching-pursuit or orthogonal over a Cone, got {method!r}"
-        )
-    unit_atoms, resume = flag("unit_atoms", unit_atoms), flag("resume", resume)
-    if resume and out is None:
-        raise InputError("resume: expected the folder to continue in as out, got none")
-    # The compiled part is loaded here: importing this module costs nothing.
-    from pursuit.base.threads import single_threaded_blas, thread_count
-    from pursuit.encoding import forms, sources, stream
-    from pursuit.encoding.job import Goal, Job, kernel_rules
-    from pursuit.encoding.prepare import common_type, equal_to_earlier, prepare_atoms, real_rows
-
-    workers = thread_count(threads)
-    goal = Goal(_tolerance("rtol", rtol), _tolerance("atol", atol))
-    given = atoms.matrix if isinstance(atoms, FiniteAtoms) else real_rows("atoms", atoms)
-    shape = atoms.shape if isinstance(atoms, FiniteAtoms) else given.shape[1:]
-    matrix = given.reshape(len(given), -1)
-    source = sources.open_signals(signals, shape)
-    rows = cast(Array, source)  # blocks of an iterator are asked for by slices, as an array is
-    dtype = common_type(rows, matrix)
-    ends = limits(matrix.shape, method, n_nonzero, max_iter, goal.given)
-    what = (method, nonnegative, count("seed", seed))
-    with single_threaded_blas:  # once for all the steps that ask for it
-        prepared, scale = prepare_atoms(matrix, dtype, unit_atoms, workers)
-        plan = _plan(method, nonnegative, sources.expected(source), ends, prepared.rows)
-        twins, rules = equal_to_earlier(prepared, nonnegative), kernel_rules(ends, dtype)
-        job = Job(rows, prepared, twins, scale, rules, goal, *what, plan)
-        if out is not None or isinstance(source, sources.Blocks):
-            order = stream.Order(job, source, matrix, unit_atoms)
-            return stream.encode_stream(order, out, resume, workers, progress)
-        with bar("encode", job.blocks, progress) as shown:
-            pieces = forms.run(job, workers, shown)
-        return Codes.join(pieces, len(matrix), job.description, str(plan), workers)
-
-
-def _plan(method: str, nonnegative: bool, signals: int, ends: Limits, atoms: Array) -> Plan:
-    """How the codes of so many signals over the atoms are made."""
-    n, d = atoms.shape
-    if method == CONJUGATE:
-        from pursuit.encoding import accelerated
-
-        return accelerated.plan(atoms, ends.width)
-    if method in STEPWISE:
-        from pursuit.encoding import batch  # its kernels are compiled for those who ask for it
-
-        return batch.plan(method, (n, d), ends, atoms.dtype)
-    # Over a cone the Gram matrix is of float64, and not made row by row.
-    itemsize = 8 if nonnegative else atoms.itemsize
-    orthogonal = method == "orthogonal"
-    task = Task(signals, n, d, ends.expected_steps, ends.width, itemsize, orthogonal)
-    return choose(task, (Form.GRAM, Form.PRODUCTS)) if nonnegative else choose(task)
-
-
-def _tolerance(name: str, value: float | None) -> float | None:
-    return None if value is None else non_negative(name, value)
+    encoder = Encoder(
+        atoms,
+        method,
+        n_nonzero=n_nonzero,
+        max_iter=max_iter,
+        rtol=rtol,
+        atol=atol,
+        seed=seed,
+        threads=threads,
+        unit_atoms=unit_atoms,
+    )
+    return encoder.once(signals, out=out, resume=resume, progress=progress)

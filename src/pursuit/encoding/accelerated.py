@@ -10,7 +10,7 @@ import numpy as np
 
 from pursuit.base.validation import Array
 from pursuit.encoding.conjugate import ConjugateBlock, Frame, dot
-from pursuit.encoding.job import Job
+from pursuit.encoding.job import Chunk, Job
 from pursuit.encoding.plan import WORK_BYTES, Form, Plan
 from pursuit.kernels.layouts import Piece, Signals
 from pursuit.kernels.pursuit import CONVERGED, MAX_ITER, STALLED
@@ -56,7 +56,7 @@ def plan(atoms: Array, width: int) -> ConjugatePlan:
     return ConjugatePlan(Form.PRODUCTS, block, width, 0, memory, precision)
 
 
-def encoder(job: Job) -> Callable[[], Callable[[int], Piece]]:
+def encoder(job: Job) -> Callable[[], Callable[[Chunk], Piece]]:
     """What gives a thread its encoder; the dictionary's part is done here, once."""
     plan = job.plan
     assert isinstance(plan, ConjugatePlan)
@@ -72,8 +72,8 @@ class ConjugateCodes:
     frame: Frame
     memory: int
 
-    def __call__(self, number: int) -> Piece:
-        signals = self.job.load(number)
+    def __call__(self, chunk: Chunk) -> Piece:
+        signals = self.job.load(chunk)
         targets = self.frame.coordinates(signals.x)
         zero = self.job.rules.rounding * np.sqrt(signals.norm2)
         run = ConjugateBlock(self.frame, targets, zero, self.memory)
@@ -83,12 +83,12 @@ class ConjugateCodes:
         for _ in range(self.job.rules.max_iter):
             if not run.going:
                 break
-            self.job.heed()
+            chunk.heed()
             run.step()
             if self.job.goal.given:
                 self._end_what_fits(run, signals, goal2, outside2)
         run.end(np.flatnonzero(run.held.going), MAX_ITER)
-        return self._piece(number, signals, run)
+        return self._piece(chunk, signals, run)
 
     def _end_what_fits(
         self, run: ConjugateBlock, signals: Signals, goal2: Array, outside2: Array
@@ -119,7 +119,7 @@ class ConjugateCodes:
             rest -= part @ job.atoms.rows[here].astype(np.float64)
         return dot(rest.T, rest.T)
 
-    def _piece(self, number: int, signals: Signals, run: ConjugateBlock) -> Piece:
+    def _piece(self, chunk: Chunk, signals: Signals, run: ConjugateBlock) -> Piece:
         job, statuses = self.job, run.statuses
         written = self._written(signals, run.coef())
         left2 = self._left2(signals, written)
@@ -129,19 +129,19 @@ class ConjugateCodes:
         written[worse], left2[worse] = 0, signals.norm2[worse]
         statuses[worse & (signals.norm2 > 0)] = STALLED
         statuses[left2 <= job.rules.rounding**2 * signals.norm2] = CONVERGED
-        self._refuse_range(number, written)
+        self._refuse_range(chunk, written)
         used = written != 0
         sizes = used.sum(axis=1, dtype=np.int32)
         indices = np.nonzero(used)[1].astype(np.int32)
         norms = np.sqrt(left2) * signals.unscale
         return Piece(sizes, indices, written[used].astype(job.dtype), norms, run.steps, statuses)
 
-    def _refuse_range(self, number: int, written: Array) -> None:
+    def _refuse_range(self, chunk: Chunk, written: Array) -> None:
         largest, top = float(np.finfo(self.job.dtype).max), np.abs(written).max(axis=1)
         with np.errstate(over="ignore"):
             bad = np.flatnonzero(~(top <= largest) | ((top > 0) & (top * largest < 1)))
         if bad.size:
-            self.job.refuse(number, int(bad[0]))
+            self.job.refuse(chunk, int(bad[0]))
 
 
 def losses(atoms: Array, signals: Array, best: Array, most: int) -> tuple[Array, Array]:

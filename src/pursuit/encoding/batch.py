@@ -22,7 +22,7 @@ from pursuit.base.threads import single_threaded_blas
 from pursuit.base.validation import Array
 from pursuit.encoding import forms
 from pursuit.encoding.buffers import fresh, room_for
-from pursuit.encoding.job import Job
+from pursuit.encoding.job import Chunk, Job
 from pursuit.encoding.limits import Limits
 from pursuit.encoding.plan import GRAM_BYTES, WORK_BYTES, Form, Plan
 from pursuit.encoding.runs import (
@@ -94,7 +94,7 @@ def _block(n: int, length: int, ends: Limits, itemsize: int) -> int:
 # The work -----------------------------------------------------------------------------------
 
 
-def encoder(job: Job, threads: int) -> Callable[[], forms.Encoder]:
+def encoder(job: Job, threads: int) -> Callable[[], forms.BlockEncoder]:
     """What gives a thread its encoder; the dictionary's part is done here, once."""
     _refuse_tiny(job)
     rules, twins = job_rules(job), Twins.none()
@@ -168,17 +168,18 @@ class Stepwise:
         self.room = room_for(job.plan.block, job.width)
         self.rest = np.empty_like(job.atoms.rows[0])
 
-    def __call__(self, number: int) -> Piece:
+    def __call__(self, chunk: Chunk) -> Piece:
         job = self.job
-        signals = job.load(number)
+        signals = job.load(chunk)
         found = fresh(self.room, signals)
         # The kernels of these methods keep correlations of their own.
         unused = np.empty((0, 0), job.dtype)
         block = Block(signals.x, unused, signals.norm2, job.goal.squared(signals))
         sure, correlated = signals.norm2.copy(), job.plan.form is Form.GRAM
-        watch = Watch(job.atoms, job.rules, block, found, sure, self.rest, correlated)
-        close(watch, self._run(number, watch))
-        return job.finish(number, signals, found)
+        rules = job.rules_of(chunk)
+        watch = Watch(job.atoms, rules, block, found, sure, self.rest, correlated)
+        close(watch, self._run(chunk.number, watch))
+        return job.finish(chunk, signals, found)
 
     def _run(self, number: int, watch: Watch) -> Array:
         """The coefficients of a block in the end."""

@@ -14,7 +14,7 @@ from pursuit.base.threads import single_threaded_blas
 from pursuit.base.validation import Array
 from pursuit.encoding.buffers import fresh, room_for
 from pursuit.encoding.forms import symmetric_product
-from pursuit.encoding.job import Job
+from pursuit.encoding.job import Chunk, Job
 from pursuit.encoding.plan import Form
 from pursuit.kernels import cone as cone_kernels
 from pursuit.kernels import pursuit as kernels
@@ -29,7 +29,7 @@ APART = 1e-6
 """The least eigenvalue of a Gram matrix of unit atoms whose fits lose no digit that is missed."""
 
 
-def encoder(job: Job, threads: int) -> Callable[[], Callable[[int], Piece]]:
+def encoder(job: Job, threads: int) -> Callable[[], Callable[[Chunk], Piece]]:
     """What gives a thread its encoder."""
     if job.plan.form is Form.PRODUCTS:
         return lambda: ConeProducts(job)
@@ -116,20 +116,21 @@ class ConeGram:
         self.c = aligned((job.plan.block, len(shared.length)), _DOUBLE)
         self.work = _room(job, len(shared.length), shared.unit if shared.near else None)
 
-    def __call__(self, number: int) -> Piece:
+    def __call__(self, chunk: Chunk) -> Piece:
         job, shared = self.job, self.shared
-        signals = job.load(number)
+        signals = job.load(chunk)
         x = signals.x.astype(_DOUBLE, copy=False)
         c = self.c[: len(x)]
         shared.correlate(x, c)
         block = Block(x, c, signals.norm2, job.goal.squared(signals))
         found = fresh(self.room, signals)
-        what = shared.gram, self.rules, block, found
+        rules = self.rules._replace(halt=chunk.halt)
+        what = shared.gram, rules, block, found
         if job.orthogonal:
             cone_kernels.orthogonal(shared.atoms, shared.length, *what, self.work)
         else:
             cone_kernels.matching_pursuit(shared.atoms, *what, self.work.rest)
-        return job.finish(number, signals, found)
+        return job.finish(chunk, signals, found)
 
 
 class ConeProducts:
@@ -148,21 +149,22 @@ class ConeProducts:
                 *(np.empty(square), np.empty(row), np.empty_like(places)),
             )
 
-    def __call__(self, number: int) -> Piece:
+    def __call__(self, chunk: Chunk) -> Piece:
         job = self.job
-        signals = job.load(number)
+        signals = job.load(chunk)
         self.rest[: len(signals.x)] = signals.x
         found = fresh(self.room, signals)
         block = Block(signals.x, self.c, signals.norm2, job.goal.squared(signals))
         found.status[signals.norm2 <= block.goal2] = kernels.CONVERGED
         if job.orthogonal:
             self.small.order[:] = np.arange(job.width)
+        rules = self.rules._replace(halt=chunk.halt)
         while (live := np.flatnonzero(found.status == kernels.GOING)).size:
             job.correlate(self.rest[live], self.c[: live.size])
-            state = self.rules, block, self.rest, live, found
+            state = rules, block, self.rest, live, found
             if job.orthogonal:
                 what = *state, self.small, self.work
                 cone_kernels.step_orthogonally(job.atoms, self.length, *what)
             else:
                 cone_kernels.step_from_residuals(job.atoms, *state, self.work.rest)
-        return job.finish(number, signals, found)
+        return job.finish(chunk, signals, found)

@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import numpy as np
 
-from pursuit.base.progress import Silent
-from pursuit.base.threads import for_each_block
 from pursuit.base.validation import Array
-from pursuit.encoding.job import Job
+from pursuit.encoding.job import Chunk, Job
 from pursuit.encoding.plan import Form
 from pursuit.encoding.prepare import contiguous
 from pursuit.kernels.few_atoms import UNCOMFORTABLE, abreast, few_of, tile_for
@@ -42,55 +38,55 @@ class Abreast:
         self.tile = tile_for(self.few)
         self.norm2, self.ones = np.empty(job.plan.block), np.ones(job.plan.block)
 
-    def __call__(self, number: int) -> Piece:
-        out = _room(self.job, len(self.job.rows(number)))
-        used = self.fill(number, out)
+    def __call__(self, chunk: Chunk) -> Piece:
+        out = room_of(self.job, len(chunk.rows))
+        used = self.fill(chunk, out)
         return out._replace(indices=out.indices[:used], values=out.values[:used])
 
-    def fill(self, number: int, out: Piece) -> int:
+    def fill(self, chunk: Chunk, out: Piece) -> int:
         """Write the codes of a block; how many coefficients they have."""
-        job = self.job
-        x = contiguous(job.rows(number), job.dtype)
+        job, rules = self.job, self.job.rules_of(chunk)
+        x = contiguous(chunk.rows, job.dtype)
         signals = Signals(x, self.norm2[: len(x)], self.ones[: len(x)])
-        used, bad = abreast(self.few, job.rules, signals, self.tile, out)
+        used, bad = abreast(self.few, rules, signals, self.tile, out)
         if bad == UNCOMFORTABLE:
-            used, bad = abreast(self.few, job.rules, job.load(number), self.tile, out)
-        job.heed()
+            used, bad = abreast(self.few, rules, job.load(chunk), self.tile, out)
+        chunk.heed()
         if bad != NOTHING:
-            job.refuse(number, bad)
+            job.refuse(chunk, bad)
         return int(used)
 
 
-def all_at_once(job: Job, gram: Array, threads: int, bar: Silent) -> Piece:
-    """The codes of all blocks, each written where it stays if every code uses every atom."""
-    n, block = len(job.atoms.rows), job.plan.block
-    whole = _room(job, len(job.signals))
-    used = np.zeros(job.blocks, np.int64)
+class Whole:
+    """The codes of many blocks, each written where it stays if every code uses every atom."""
 
-    def start() -> Callable[[int], None]:
-        encoder = Abreast(job, gram)
+    def __init__(self, job: Job, signals: int) -> None:
+        self._n, self._block = len(job.atoms.rows), job.plan.block
+        self._codes = room_of(job, signals)
+        self._used = np.zeros(-(-signals // self._block), np.int64)
 
-        def one(number: int) -> None:
-            rows = slice(number * block, (number + 1) * block)
-            entries = slice(rows.start * n, rows.stop * n)
-            places = rows, entries, entries, rows, rows, rows
-            out = Piece(*(array[at] for array, at in zip(whole, places, strict=True)))
-            used[number] = encoder.fill(number, out)
+    def fill(self, place: int, encoder: Abreast, chunk: Chunk) -> None:
+        """The codes of the block that is the `place`-th of these."""
+        rows = slice(place * self._block, (place + 1) * self._block)
+        entries = slice(rows.start * self._n, rows.stop * self._n)
+        places = rows, entries, entries, rows, rows, rows
+        out = Piece(*(array[at] for array, at in zip(self._codes, places, strict=True)))
+        self._used[place] = encoder.fill(chunk, out)
 
-        return one
+    def piece(self) -> Piece:
+        """All of them."""
+        whole, end = self._codes, 0
+        for place, count in enumerate(self._used.tolist()):
+            begin = place * self._block * self._n
+            if begin != end:  # an atom was not used somewhere before: close the gap
+                for array in (whole.indices, whole.values):
+                    array[end : end + count] = array[begin : begin + count]
+            end += count
+        return whole._replace(indices=whole.indices[:end], values=whole.values[:end])
 
-    for_each_block(job.blocks, start, threads, bar, halt=job.rules.halt, brief=job.brief)
-    end = 0
-    for number, count in enumerate(used.tolist()):
-        begin = number * block * n
-        if begin != end:  # an atom was not used somewhere before: close the gap
-            for array in (whole.indices, whole.values):
-                array[end : end + count] = array[begin : begin + count]
-        end += count
-    return whole._replace(indices=whole.indices[:end], values=whole.values[:end])
 
-
-def _room(job: Job, signals: int) -> Piece:
+def room_of(job: Job, signals: int) -> Piece:
+    """Room for the codes of so many signals, if they use all atoms."""
     entries = signals * len(job.atoms.rows)
     return Piece(
         np.empty(signals, np.int32),

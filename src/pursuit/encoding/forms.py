@@ -6,13 +6,12 @@ from collections.abc import Callable
 
 import numpy as np
 
-from pursuit.base.progress import Silent
 from pursuit.base.threads import for_each_block
 from pursuit.base.validation import Array
 from pursuit.encoding import few_atoms as abreast
 from pursuit.encoding.buffers import fresh, room_for
 from pursuit.encoding.few_atoms import Abreast
-from pursuit.encoding.job import Job
+from pursuit.encoding.job import Chunk, Job
 from pursuit.encoding.limits import CONJUGATE, STEPWISE
 from pursuit.encoding.plan import Form
 from pursuit.kernels import pursuit as kernels
@@ -28,30 +27,10 @@ ROWS_PER_CHUNK = 512
 """Atoms that a thread takes at a time where one signal is worked on by all threads."""
 
 
-def run(job: Job, threads: int, bar: Silent) -> list[Piece]:
-    """The codes of every block, in order."""
-    if abreast.suits(job):
-        return [abreast.all_at_once(job, _gram(job, threads), threads, bar)]
-    pieces: list[Piece | None] = [None] * job.blocks
-    encode_block, shared = encoder(job, threads)
-
-    def start() -> Callable[[int], None]:
-        encode = encode_block()
-
-        def one(number: int) -> None:
-            pieces[number] = encode(number)
-
-        return one
-
-    halt = job.rules.halt
-    for_each_block(job.blocks, start, 1 if shared else threads, bar, halt=halt, brief=job.brief)
-    return [piece for piece in pieces if piece is not None]
+BlockEncoder = Callable[[Chunk], Piece]
 
 
-Encoder = Callable[[int], Piece]
-
-
-def encoder(job: Job, threads: int) -> tuple[Callable[[], Encoder], bool]:
+def encoder(job: Job, threads: int) -> tuple[Callable[[], BlockEncoder], bool]:
     """What gives a thread its encoder, and whether one encoder uses all threads itself."""
     if job.nonnegative:
         from pursuit.encoding import cone  # its kernels are compiled for those who ask for it
@@ -66,8 +45,7 @@ def encoder(job: Job, threads: int) -> tuple[Callable[[], Encoder], bool]:
 
         return batch.encoder(job, threads), False
     if job.plan.form is Form.COLUMNS:
-        columns = GramColumns(job, threads)
-        return (lambda: columns), True
+        return (lambda: GramColumns(job, threads)), True
     if job.plan.form is Form.PRODUCTS:
         return (lambda: Products(job)), False
     gram = _gram(job, threads)
@@ -131,15 +109,15 @@ class GramRows:
         self.c = aligned((job.plan.block, job.padded), job.dtype)
         self.kernel = kernels.orthogonal if job.orthogonal else kernels.matching_pursuit
 
-    def __call__(self, number: int) -> Piece:
+    def __call__(self, chunk: Chunk) -> Piece:
         job = self.job
-        signals = job.load(number)
+        signals = job.load(chunk)
         b = len(signals.x)
         job.correlate(signals.x, self.c[:b])
         block = Block(signals.x, self.c[:b], signals.norm2, job.goal.squared(signals))
         found = fresh(self.room, signals)
-        self.kernel(job.atoms, self.gram, job.rules, block, found, self.work)
-        return job.finish(number, signals, found)
+        self.kernel(job.atoms, self.gram, job.rules_of(chunk), block, found, self.work)
+        return job.finish(chunk, signals, found)
 
 
 # Columns on demand -------------------------------------------------------------------------
@@ -160,17 +138,17 @@ class GramColumns:
         self.work = _work(job)
         self.kernel = kernels.orthogonal if job.orthogonal else kernels.matching_pursuit
 
-    def __call__(self, number: int) -> Piece:
+    def __call__(self, chunk: Chunk) -> Piece:
         job = self.job
-        signals = job.load(number)
+        signals = job.load(chunk)
         self._correlate(signals.x[0])
         block = Block(signals.x, self.c, signals.norm2, job.goal.squared(signals))
-        found = fresh(self.room, signals)
+        found, rules = fresh(self.room, signals), job.rules_of(chunk)
         while True:
             gram = GramCache(self.columns, self.slot)
-            missing = self.kernel(job.atoms, gram, job.rules, block, found, self.work)
+            missing = self.kernel(job.atoms, gram, rules, block, found, self.work)
             if missing == kernels.NOTHING:
-                return job.finish(number, signals, found)
+                return job.finish(chunk, signals, found)
             self._fetch(missing)
 
     def _correlate(self, x: Array) -> None:
@@ -237,19 +215,19 @@ class Products:
             q = np.empty((b, width, d), job.dtype)
             self.bases = Bases(q, np.zeros((b, width, width)), np.zeros((b, width)))
 
-    def __call__(self, number: int) -> Piece:
+    def __call__(self, chunk: Chunk) -> Piece:
         job = self.job
-        signals = job.load(number)
+        signals = job.load(chunk)
         self.rest[: len(signals.x)] = signals.x
-        found = fresh(self.room, signals)
+        found, rules = fresh(self.room, signals), job.rules_of(chunk)
         block = Block(signals.x, self.c, signals.norm2, job.goal.squared(signals))
         found.status[signals.norm2 <= block.goal2] = kernels.CONVERGED
         while (live := np.flatnonzero(found.status == kernels.GOING)).size:
             job.correlate(self.rest[live], self.c[: live.size])
             if job.orthogonal:
                 kernels.step_orthogonally(
-                    job.atoms, job.rules, block, self.rest, live, found, self.bases
+                    job.atoms, rules, block, self.rest, live, found, self.bases
                 )
             else:
-                kernels.step_from_residuals(job.atoms, job.rules, block, self.rest, live, found)
-        return job.finish(number, signals, found)
+                kernels.step_from_residuals(job.atoms, rules, block, self.rest, live, found)
+        return job.finish(chunk, signals, found)

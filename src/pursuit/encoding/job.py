@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, NoReturn
+from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
 
 from pursuit.base.errors import InputError
-from pursuit.base.threads import new_halt
 from pursuit.base.validation import Array
 from pursuit.encoding.limits import UNLIMITED, Limits
 from pursuit.encoding.plan import Plan
@@ -18,6 +17,8 @@ from pursuit.kernels.layouts import Piece, Signals
 from pursuit.kernels.pursuit import Atoms, Outcome, PursuitRules
 from pursuit.kernels.simd import WIDE
 
+NEVER = np.zeros(1, np.bool_)
+"""The flag of no call: blocks bring their own."""
 BRIEF = 2**26
 """Numbers that the steps of a block may touch in well below a second."""
 
@@ -47,15 +48,30 @@ class Goal:
         return squared
 
 
-@dataclass(frozen=True)
+class Chunk(NamedTuple):
+    """The signals of a block as they are, its number in the whole, and the flag of its call.
+
+    Where `halt` is set meanwhile, nothing more is to be done (`pursuit.base.threads`).
+    """
+
+    rows: Array
+    number: int
+    halt: Array
+
+    def heed(self) -> None:
+        """Raise where the call was interrupted: what a kernel left then is no result."""
+        if self.halt[0]:
+            raise KeyboardInterrupt
+
+
+@dataclass(frozen=True, kw_only=True)
 class Job:
-    """Signals to encode, and everything that does not change from block to block.
+    """A dictionary and a method: everything that does not change from block to block.
 
     `twins` are atoms equal to an earlier one. Their correlations are kept at zero, so that the
     earlier one is chosen whatever the rounding of a product is.
     """
 
-    signals: Array
     atoms: Atoms
     twins: Array
     scale: Array
@@ -93,24 +109,19 @@ class Job:
         tile = WIDE // self.dtype.itemsize
         return -(-len(self.atoms.rows) // tile) * tile
 
-    @property
-    def blocks(self) -> int:
-        return -(-len(self.signals) // self.plan.block)
-
     def correlate(self, x: Array, out: Array) -> None:
         """out (b, padded) = x (b, d) times the atoms; what is beyond them stays zero."""
         np.matmul(x, self.atoms.rows.T, out=out[:, : len(self.atoms.rows)])
         if self.twins.size:
             out[:, self.twins] = 0
 
-    def rows(self, number: int) -> Array:
-        """The signals of a block as they are."""
-        start = number * self.plan.block
-        return self.signals[start : start + self.plan.block]
+    def rules_of(self, chunk: Chunk) -> PursuitRules:
+        """The rules of the kernels for a block."""
+        return self.rules._replace(halt=chunk.halt)
 
-    def load(self, number: int) -> Signals:
+    def load(self, chunk: Chunk) -> Signals:
         """The signals of a block as kernels want them."""
-        return prepare_signals(self.rows(number), self.dtype, number * self.plan.block)
+        return prepare_signals(chunk.rows, self.dtype, chunk.number * self.plan.block)
 
     @property
     def brief(self) -> bool:
@@ -121,29 +132,25 @@ class Job:
         passes = d / 10 + steps * (self.width if self.orthogonal else 1)
         return bool(self.plan.block * n * passes <= BRIEF)
 
-    def heed(self) -> None:
-        """Raise where the call was interrupted: what a kernel left then is no result."""
-        if self.rules.halt[0]:
-            raise KeyboardInterrupt
-
-    def finish(self, number: int, signals: Signals, found: Outcome) -> Piece:
+    def finish(self, chunk: Chunk, signals: Signals, found: Outcome) -> Piece:
         """The codes in the scales of the user."""
-        self.heed()
+        chunk.heed()
         indices = np.empty(int(found.size.sum()), np.int32)
         values = np.empty(len(indices), self.dtype)
         largest = float(np.finfo(self.dtype).max)
         bad = kernels.collect(found, signals.unscale, self.scale, indices, values, largest)
         if bad != kernels.NOTHING:
-            self.refuse(number, bad)
+            self.refuse(chunk, bad)
         residuals = np.sqrt(np.maximum(found.residual2, 0.0)) * signals.unscale
         kept = found.size.copy(), found.steps.copy(), found.status.copy()
         return Piece(kept[0], indices, values, residuals, kept[1], kept[2])
 
-    def refuse(self, number: int, bad: int) -> NoReturn:
+    def refuse(self, chunk: Chunk, bad: int) -> NoReturn:
         """The coefficients of a signal of a block cannot be written down."""
+        signal = chunk.number * self.plan.block + bad
         raise InputError(
-            f"signals: the coefficients of signal {number * self.plan.block + bad} are outside "
-            f"the range of {self.dtype}; expected signals and atoms of nearer scales"
+            f"signals: the coefficients of signal {signal} are outside the range of {self.dtype}; "
+            "expected signals and atoms of nearer scales"
         )
 
 
@@ -152,4 +159,4 @@ def kernel_rules(limits: Limits, dtype: np.dtype[Any]) -> PursuitRules:
     eps = float(np.finfo(dtype).eps)
     # Differences of squares carry an error of about eps: below 1e-4 of what is left here.
     trust = 2e-3 if dtype == np.float32 else 1e-5
-    return PursuitRules(limits.n_nonzero, limits.max_iter, 8 * eps, trust, 64 * eps, new_halt())
+    return PursuitRules(limits.n_nonzero, limits.max_iter, 8 * eps, trust, 64 * eps, NEVER)

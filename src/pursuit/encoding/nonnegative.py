@@ -18,12 +18,12 @@ from pursuit.base.errors import InputError
 from pursuit.base.progress import bar
 from pursuit.base.threads import for_each_block, new_halt, single_threaded_blas, thread_count
 from pursuit.base.validation import Array
-from pursuit.encoding import forms
 from pursuit.encoding.codes import Codes
 from pursuit.encoding.job import Goal, Job, kernel_rules
 from pursuit.encoding.limits import UNLIMITED, Limits
 from pursuit.encoding.plan import Form, Plan
 from pursuit.encoding.prepare import common_type, equal_to_earlier, prepare_atoms, real_rows
+from pursuit.encoding.prepared import Prepared
 from pursuit.kernels import nonnegative as kernels
 from pursuit.kernels.cone import STEPS_PER_ATOM
 
@@ -63,12 +63,12 @@ def nonnegative_fits(
     rows, matrix = _checked(signals, atoms)
     workers = thread_count(threads)
     job = _whole_cone(rows, matrix, workers)
-    with bar("least squares", job.blocks, progress) as shown:
-        pieces = forms.run(job, workers, shown)
+    with bar("least squares", -(-len(rows) // BLOCK), progress) as shown:
+        pieces = Prepared(job, workers).run(rows, bar=shown)
     codes = Codes.join(pieces, len(matrix), job.method, str(job.plan))
     coefficients: Array = codes.toarray()
     finished = codes.iterations < STEPS_PER_ATOM * (job.width + 1)
-    dtype = common_type(rows, matrix)
+    dtype = common_type(rows.dtype, matrix.dtype)
     with np.errstate(over="ignore"):
         written = coefficients.astype(dtype, copy=False)
     endless = np.flatnonzero(~np.isfinite(written).all(axis=1))
@@ -85,11 +85,21 @@ def _whole_cone(rows: Array, matrix: Array, workers: int) -> Job:
     unit, scale = prepare_atoms(matrix, _DOUBLE, True, workers)
     twins = equal_to_earlier(unit, signed=True)
     ends = Limits(UNLIMITED, UNLIMITED, min(matrix.shape))
-    rules, goal = kernel_rules(ends, _DOUBLE), Goal(None, None)
     plan = Plan(Form.GRAM, BLOCK, ends.width, len(matrix) ** 2 * _DOUBLE.itemsize)
     # Coefficients of atoms that are near to each other are large: no larger than can be written.
-    apart = ULPS * float(np.finfo(common_type(rows, matrix)).eps)
-    return Job(rows, unit, twins, scale, rules, goal, "orthogonal", True, 0, plan, apart)
+    apart = ULPS * float(np.finfo(common_type(rows.dtype, matrix.dtype)).eps)
+    return Job(
+        atoms=unit,
+        twins=twins,
+        scale=scale,
+        rules=kernel_rules(ends, _DOUBLE),
+        goal=Goal(None, None),
+        method="orthogonal",
+        nonnegative=True,
+        seed=0,
+        plan=plan,
+        apart=apart,
+    )
 
 
 def simplex_fits(
@@ -106,7 +116,9 @@ def simplex_fits(
     rows, matrix = _checked(signals, atoms)
     frame = _CentredAtoms.of(matrix)
     m, n = len(rows), len(matrix)
-    found = Fits(np.empty((m, n), common_type(rows, matrix)), np.empty(m), np.empty(m, bool))
+    found = Fits(
+        np.empty((m, n), common_type(rows.dtype, matrix.dtype)), np.empty(m), np.empty(m, bool)
+    )
     blocks, halt = -(-m // BLOCK), new_halt()
 
     def start() -> Callable[[int], None]:

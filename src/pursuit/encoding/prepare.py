@@ -33,9 +33,9 @@ def real_rows(name: str, value: object) -> Array:
     return array
 
 
-def common_type(*arrays: Array) -> np.dtype[Any]:
+def common_type(*types: np.dtype[Any]) -> np.dtype[Any]:
     """float32 where everything is float32, else float64."""
-    single = all(array.dtype == np.float32 for array in arrays)
+    single = all(dtype == np.float32 for dtype in types)
     return np.dtype(np.float32 if single else np.float64)
 
 

@@ -8,23 +8,26 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
 from pursuit.base.progress import Silent, bar
-from pursuit.base.threads import for_each_block
+from pursuit.base.threads import new_halt
 from pursuit.base.validation import Array
-from pursuit.encoding import forms
 from pursuit.encoding.about import About
 from pursuit.encoding.codes import Codes
-from pursuit.encoding.job import Job
+from pursuit.encoding.forms import BlockEncoder
+from pursuit.encoding.job import Chunk, Job
 from pursuit.encoding.sources import Blocks
 from pursuit.encoding.writer import Writer
 from pursuit.kernels.layouts import Piece
 from pursuit.solving.state import fingerprint
+
+if TYPE_CHECKING:
+    from pursuit.encoding.encoder import Encoder
 
 SAMPLED_ROWS = 64
 """Signals that are looked at to recognise them when a run is continued."""
@@ -48,23 +51,30 @@ class Sink(Protocol):
 
 @dataclass(frozen=True)
 class Order:
-    """What to encode. `job.signals` are `signals`; `atoms` are the user's."""
+    """What to encode, and with what."""
 
-    job: Job
+    encoder: Encoder
     signals: Array | Blocks
-    atoms: Array
-    unit_atoms: bool
+
+    @property
+    def job(self) -> Job:
+        return self.encoder.job(self.signals)
 
     @property
     def total(self) -> int | None:
         """The number of signals, where it is known."""
         return None if isinstance(self.signals, Blocks) else len(self.signals)
 
+    @property
+    def blocks(self) -> int:
+        """The number of blocks, where that of signals is known."""
+        return -(-(self.total or 0) // self.job.plan.block)
+
     def about(self) -> About:
         """What a folder has to say about these codes."""
         plan, dtype = self.job.plan, self.job.dtype
         return About(
-            len(self.atoms),
+            len(self.encoder),
             self.job.description,
             str(plan),
             plan.block,
@@ -76,9 +86,9 @@ class Order:
 
     def _identity(self) -> dict[str, object]:
         """What has to be the same for the same codes."""
-        rules, goal = self.job.rules, self.job.goal
+        rules, goal, atoms = self.job.rules, self.job.goal, self.encoder.matrix
         return {
-            "dictionary": f"{_by(self.atoms)} ({fingerprint(np.array(self.atoms))})",
+            "dictionary": f"{_by(atoms)} ({fingerprint(np.array(atoms))})",
             "signals": self._signals(),
             "method": self.job.method,
             "nonnegative": self.job.nonnegative,
@@ -87,7 +97,7 @@ class Order:
             "max_iter": rules.max_iter,
             "rtol": goal.rtol,
             "atol": goal.atol,
-            "unit_atoms": self.unit_atoms,
+            "unit_atoms": self.encoder.unit_atoms,
             "precision": self.job.dtype,
             "plan": self.job.plan,
         }
@@ -117,42 +127,34 @@ class InMemory:
         self._pieces[number] = piece
 
     def finish(self, signals: int) -> Codes:
-        order = self._order
         pieces = [self._pieces[number] for number in sorted(self._pieces)]
-        return Codes.join(pieces, len(order.atoms), order.job.description, str(order.job.plan))
+        return self._order.encoder.joined(pieces, self._order.signals)
 
     def close(self) -> None:
         pass
 
 
 def encode_stream(
-    order: Order,
-    out: str | os.PathLike[str] | None,
-    resume: bool,
-    threads: int,
-    progress: bool | None,
+    order: Order, out: str | os.PathLike[str] | None, resume: bool, progress: bool | None
 ) -> Codes:
     """The codes of an order: in the folder `out`, or in memory where there is none."""
     sink: Sink = InMemory(order) if out is None else Writer(out, order.about(), resume)
     try:
-        return sink.finish(_encode(order, sink, threads, progress))
+        return sink.finish(_encode(order, sink, progress))
     finally:
         sink.close()
 
 
-def _encode(order: Order, sink: Sink, threads: int, progress: bool | None) -> int:
+def _encode(order: Order, sink: Sink, progress: bool | None) -> int:
     """Encode the blocks that the sink does not have; the number of signals."""
     signals, block = order.signals, order.job.plan.block
-    total, windows = order.total, _windows(order)
+    total = order.total
     if total is not None:
-        total = sum(
-            min(block, total - n * block) for n in range(order.job.blocks) if not sink.has(n)
-        )
-    work = _BlockEncoder(order.job, sink, threads)
+        total = sum(min(block, total - n * block) for n in range(order.blocks) if not sink.has(n))
     with bar("encode", total, progress) as shown:
         rate = _Throughput(shown, block, total)
-        for numbers in windows:
-            work([n for n in numbers if not sink.has(n)], rate)
+        for numbers in _windows(order):
+            _encode_blocks(order, sink, [n for n in numbers if not sink.has(n)], rate)
     return signals.seen if isinstance(signals, Blocks) else len(signals)
 
 
@@ -160,29 +162,21 @@ def _windows(order: Order) -> Iterable[range]:
     """Numbers of blocks whose signals are at hand together: all of them, for an array."""
     if isinstance(order.signals, Blocks):
         return order.signals.windows(order.job.plan.block)
-    return [range(order.job.blocks)]
+    return [range(order.blocks)]
 
 
-class _BlockEncoder:
-    """Encodes blocks; the dictionary's part is done when there is a first one."""
+def _encode_blocks(order: Order, sink: Sink, numbers: list[int], rate: _Throughput) -> None:
+    if not numbers:
+        return  # the dictionary's part is done when there is a first one
+    signals, block, halt = order.signals, order.job.plan.block, new_halt()
 
-    def __init__(self, job: Job, sink: Sink, threads: int) -> None:
-        self._job, self._sink, self._threads = job, sink, threads
-        self._prepared: tuple[Callable[[], forms.Encoder], bool] | None = None
+    def one(encode: BlockEncoder, place: int) -> None:
+        number = numbers[place]
+        rows = signals[number * block : (number + 1) * block]
+        sink.keep(number, encode(Chunk(rows, number, halt)))
 
-    def __call__(self, numbers: list[int], rate: _Throughput) -> None:
-        if not numbers:
-            return
-        self._prepared = self._prepared or forms.encoder(self._job, self._threads)
-        make, shared = self._prepared
-
-        def start() -> Callable[[int], None]:
-            encode = make()
-            return lambda place: self._sink.keep(numbers[place], encode(numbers[place]))
-
-        threads, job = 1 if shared else self._threads, self._job
-        for_each_block(len(numbers), start, threads, rate, halt=job.rules.halt, brief=job.brief)
-        rate.done += len(numbers)
+    order.encoder.prepared(signals).each(len(numbers), one, halt, rate)
+    rate.done += len(numbers)
 
 
 class _Throughput(Silent):

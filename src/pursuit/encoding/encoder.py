@@ -1,0 +1,265 @@
+"""A dictionary prepared once, for many calls and for parts of a larger whole."""
+
+from __future__ import annotations
+
+import os
+import threading
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from pursuit.atoms.base import FiniteAtoms
+from pursuit.atoms.cone import Cone
+from pursuit.base.errors import InputError
+from pursuit.base.progress import bar
+from pursuit.base.validation import Array, count, flag, non_negative, one_of
+from pursuit.encoding import sources
+from pursuit.encoding.codes import Codes
+from pursuit.encoding.limits import CONJUGATE, STEPWISE, Limits, limits
+from pursuit.encoding.plan import Form, Plan, Task, choose
+from pursuit.encoding.sources import Blocks
+
+if TYPE_CHECKING:
+    from pursuit.encoding.job import Job
+    from pursuit.encoding.prepared import Prepared
+
+METHODS = ("matching-pursuit", "orthogonal", *STEPWISE)
+
+
+class Encoder:
+    """`encode` with a dictionary that is prepared once: scales, Gram matrix, plan.
+
+    An encoder is called with signals, again and again, from any number of threads. It can be
+    pickled: the dictionary goes along, and is prepared anew where it arrives.
+
+    Parameters
+    ----------
+    atoms, method, n_nonzero, max_iter, rtol, atol, seed, threads, unit_atoms
+        Those of `encode`.
+    expected
+        The signals of all calls together, which decide how the dictionary is prepared; many by
+        default. ``encode(signals, …)`` is ``Encoder(…, expected=len(signals))(signals)``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from pursuit import Encoder
+    >>> encoder = Encoder(np.eye(3) * 2, n_nonzero=1)
+    >>> encoder([[0.0, 0.0, 6.0]]).toarray().tolist()
+    [[0.0, 0.0, 3.0]]
+    """
+
+    def __init__(
+        self,
+        atoms: object,
+        method: str = "orthogonal",
+        *,
+        n_nonzero: int | None = None,
+        max_iter: int | None = None,
+        rtol: float | None = None,
+        atol: float | None = None,
+        seed: int = 0,
+        threads: int | None = None,
+        unit_atoms: bool = True,
+        expected: int | None = None,
+    ) -> None:
+        self.method = known_method(method, isinstance(atoms, Cone))
+        self.unit_atoms = flag("unit_atoms", unit_atoms)
+        # The compiled part is loaded here: importing this module costs nothing.
+        from pursuit.base.threads import thread_count
+        from pursuit.encoding.job import Goal
+        from pursuit.encoding.prepare import real_rows
+
+        self.threads = thread_count(threads)
+        self._goal = Goal(_tolerance("rtol", rtol), _tolerance("atol", atol))
+        given = atoms.matrix if isinstance(atoms, FiniteAtoms) else real_rows("atoms", atoms)
+        self.shape = atoms.shape if isinstance(atoms, FiniteAtoms) else given.shape[1:]
+        self.matrix = given.reshape(len(given), -1)
+        self.nonnegative = isinstance(atoms, Cone)
+        self.expected = (
+            sources.UNKNOWN if expected is None else count("expected", expected, minimum=1)
+        )
+        self._counts = n_nonzero, max_iter
+        self._limits()  # what is wrong with them is said at once
+        self._seed = count("seed", seed)
+        self._forget()
+
+    def _forget(self) -> None:
+        self._lock = threading.Lock()
+        self._jobs: dict[np.dtype[Any], Job] = {}
+        self._prepared: dict[np.dtype[Any], Prepared] = {}
+
+    def __getstate__(self) -> dict[str, Any]:
+        made = {"_lock", "_jobs", "_prepared"}
+        return {name: value for name, value in vars(self).items() if name not in made}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state)
+        self._forget()
+
+    def __len__(self) -> int:
+        """The number of atoms."""
+        return len(self.matrix)
+
+    def __repr__(self) -> str:
+        n, d = self.matrix.shape
+        cone = ", non-negative" if self.nonnegative else ""
+        return f"Encoder: {n:,} atoms × {d:,}, {self.method}{cone}; {self.job(self.matrix).plan}"
+
+    @property
+    def block(self) -> int:
+        """Signals that are worked on together, if they are of the type of the atoms."""
+        return self.job(self.matrix).plan.block
+
+    # Calls -----------------------------------------------------------------------------------
+
+    def __call__(
+        self,
+        signals: object,
+        *,
+        out: str | os.PathLike[str] | None = None,
+        resume: bool = False,
+        progress: bool | None = None,
+    ) -> Codes:
+        """The codes of signals; arguments are those of `encode`."""
+        return self._encode(self.open(signals), out, resume, progress)
+
+    def once(
+        self,
+        signals: object,
+        *,
+        out: str | os.PathLike[str] | None = None,
+        resume: bool = False,
+        progress: bool | None = None,
+    ) -> Codes:
+        """The codes of signals that no others will follow: the dictionary is prepared for them."""
+        rows = self.open(signals)
+        self.expected = sources.expected(rows)
+        return self._encode(rows, out, resume, progress)
+
+    def part(self, signals: object, first: int) -> Codes:
+        """The codes of signals that are rows `first` and on of a larger whole.
+
+        They are the bits that the whole would have there, if the part begins at a multiple of
+        `block` rows and ends at one, or at the end of the whole. Messages count rows in the whole.
+        """
+        rows = self.open(signals)
+        if isinstance(rows, Blocks):
+            raise InputError("signals: expected an array as a part of a whole, got an iterator")
+        block = self.job(rows).plan.block
+        if count("first", first) % block:
+            raise InputError(f"first: expected a multiple of {block}, the block, got {first}")
+        pieces = self.prepared(rows).run(rows, first // block)
+        return self.joined(pieces, rows)
+
+    def open(self, signals: object) -> Array | Blocks:
+        """Signals as rows for these atoms, an iterator as its blocks."""
+        return sources.open_signals(signals, self.shape)
+
+    def _encode(
+        self,
+        rows: Array | Blocks,
+        out: str | os.PathLike[str] | None,
+        resume: bool,
+        progress: bool | None,
+    ) -> Codes:
+        resume = flag("resume", resume)
+        if resume and out is None:
+            raise InputError("resume: expected the folder to continue in as out, got none")
+        from pursuit.base.threads import single_threaded_blas
+        from pursuit.encoding import stream
+
+        with single_threaded_blas:  # once for all the steps that ask for it
+            if out is not None or isinstance(rows, Blocks):
+                return stream.encode_stream(stream.Order(self, rows), out, resume, progress)
+            prepared = self.prepared(rows)
+            blocks = -(-len(rows) // prepared.job.plan.block)
+            with bar("encode", blocks, progress) as shown:
+                pieces = prepared.run(rows, bar=shown)
+            return self.joined(pieces, rows)
+
+    def joined(self, pieces: list[Any], rows: Array | Blocks) -> Codes:
+        """The codes of all blocks."""
+        job = self.job(rows)
+        return Codes.join(pieces, len(self), job.description, str(job.plan), self.threads)
+
+    # What is prepared -------------------------------------------------------------------------
+
+    def prepared(self, rows: Array | Blocks) -> Prepared:
+        """The dictionary, ready for signals of this type."""
+        from pursuit.base.threads import single_threaded_blas
+        from pursuit.encoding.prepared import Prepared
+
+        job = self.job(rows)
+        with self._lock, single_threaded_blas:
+            if job.dtype not in self._prepared:
+                self._prepared[job.dtype] = Prepared(job, self.threads)
+            return self._prepared[job.dtype]
+
+    def job(self, rows: Array | Blocks) -> Job:
+        """What is done to signals of this type, and how."""
+        from pursuit.base.threads import single_threaded_blas
+        from pursuit.encoding.prepare import common_type
+
+        dtype = common_type(rows.dtype, self.matrix.dtype)
+        with self._lock, single_threaded_blas:
+            if dtype not in self._jobs:
+                self._jobs[dtype] = self._job(dtype)
+            return self._jobs[dtype]
+
+    def _job(self, dtype: np.dtype[Any]) -> Job:
+        from pursuit.encoding.job import Job, kernel_rules
+        from pursuit.encoding.prepare import equal_to_earlier, prepare_atoms
+
+        ends = self._limits()
+        atoms, scale = prepare_atoms(self.matrix, dtype, self.unit_atoms, self.threads)
+        return Job(
+            atoms=atoms,
+            twins=equal_to_earlier(atoms, self.nonnegative),
+            scale=scale,
+            rules=kernel_rules(ends, dtype),
+            goal=self._goal,
+            method=self.method,
+            nonnegative=self.nonnegative,
+            seed=self._seed,
+            plan=_plan(self.method, self.nonnegative, self.expected, ends, atoms.rows),
+        )
+
+    def _limits(self) -> Limits:
+        n, d = self.matrix.shape
+        return limits((n, d), self.method, *self._counts, self._goal.given)
+
+
+def known_method(method: object, nonnegative: bool) -> str:
+    """The full name of a method that can encode."""
+    if not isinstance(method, str) or method not in METHODS:
+        from pursuit.methods import full_name
+
+        method = one_of("method", full_name(method), METHODS)
+    if nonnegative and method in STEPWISE:
+        raise InputError(
+            f"method: expected matching-pursuit or orthogonal over a Cone, got {method!r}"
+        )
+    return method
+
+
+def _plan(method: str, nonnegative: bool, signals: int, ends: Limits, atoms: Array) -> Plan:
+    """How the codes of so many signals over the atoms are made."""
+    n, d = atoms.shape
+    if method == CONJUGATE:
+        from pursuit.encoding import accelerated
+
+        return accelerated.plan(atoms, ends.width)
+    if method in STEPWISE:
+        from pursuit.encoding import batch  # its kernels are compiled for those who ask for it
+
+        return batch.plan(method, (n, d), ends, atoms.dtype)
+    # Over a cone the Gram matrix is of float64, and not made row by row.
+    itemsize = 8 if nonnegative else atoms.itemsize
+    orthogonal = method == "orthogonal"
+    task = Task(signals, n, d, ends.expected_steps, ends.width, itemsize, orthogonal)
+    return choose(task, (Form.GRAM, Form.PRODUCTS)) if nonnegative else choose(task)
+
+
+def _tolerance(name: str, value: float | None) -> float | None:
+    return None if value is None else non_negative(name, value)

@@ -1,0 +1,138 @@
+"""A dictionary prepared once gives the codes of `encode`, in parts, threads and other processes."""
+
+import pickle
+import threading
+
+import numpy as np
+import pytest
+from encoded import assert_same
+
+from pursuit import Cone, Dictionary, Encoder, InputError, encode
+from pursuit.encoding import METHODS, forms
+
+RNG = np.random.default_rng(7)
+ATOMS = RNG.standard_normal((40, 12)) * np.exp(RNG.standard_normal((40, 1)))
+SIGNALS = RNG.standard_normal((3000, 12))
+EVERY = pytest.mark.parametrize("method", METHODS)
+TYPES = pytest.mark.parametrize("dtype", [np.float32, np.float64])
+
+
+def rules_of(method):
+    return {"max_iter": 15} if method != "orthogonal" else {"n_nonzero": 4}
+
+
+@EVERY
+@TYPES
+def test_calls_give_the_bits_of_encode(method, dtype):
+    signals, atoms = SIGNALS.astype(dtype), ATOMS.astype(dtype)
+    expected = encode(signals, atoms, method, seed=3, **rules_of(method))
+    encoder = Encoder(atoms, method, seed=3, expected=len(signals), **rules_of(method))
+    for _ in range(2):
+        assert_same(encoder(signals), expected)
+
+
+@EVERY
+def test_parts_are_the_bits_of_the_whole(method):
+    encoder = Encoder(ATOMS, method, seed=3, expected=len(SIGNALS), **rules_of(method))
+    whole = encoder(SIGNALS)
+    again = pickle.loads(pickle.dumps(encoder))
+    for first in range(0, len(SIGNALS), 2 * encoder.block):
+        rows = slice(first, first + 2 * encoder.block)
+        assert_same(again.part(SIGNALS[rows], first), whole[rows])
+
+
+@pytest.mark.parametrize("method", ["orthogonal", "matching-pursuit"])
+def test_parts_over_a_cone_are_the_bits_of_the_whole(method):
+    encoder = Encoder(Cone(ATOMS), method, n_nonzero=4, expected=len(SIGNALS))
+    whole = encoder(SIGNALS)
+    assert whole.values.min() >= 0
+    assert_same(encoder.part(SIGNALS[encoder.block :], encoder.block), whole[encoder.block :])
+
+
+@EVERY
+def test_several_threads_may_call_at_once(method):
+    encoder = Encoder(ATOMS, method, threads=2, **rules_of(method))
+    expected = [encoder(SIGNALS[i::8]) for i in range(8)]
+    found = [None] * 8
+
+    def call(i):
+        found[i] = [encoder(SIGNALS[i::8]) for _ in range(3)]
+
+    crowd = [threading.Thread(target=call, args=(i,)) for i in range(8)]
+    for one in crowd:
+        one.start()
+    for one in crowd:
+        one.join()
+    for codes, right in zip(found, expected, strict=True):
+        for again in codes:
+            assert_same(again, right)
+
+
+def test_the_dictionary_is_prepared_once(monkeypatch):
+    made, product = [], forms.symmetric_product
+    monkeypatch.setattr(forms, "symmetric_product", lambda *a: made.append(a) or product(*a))
+    encoder = Encoder(Dictionary(ATOMS), n_nonzero=3)
+    for signal in SIGNALS[:20]:
+        encoder(signal)
+    assert len(made) == 1
+
+
+def test_both_precisions_are_served_by_one_encoder():
+    atoms = ATOMS.astype(np.float32)
+    encoder = Encoder(atoms, n_nonzero=3, expected=len(SIGNALS))
+    for dtype in (np.float32, np.float64, np.float32):
+        signals = SIGNALS.astype(dtype)
+        assert_same(encoder(signals), encode(signals, atoms, n_nonzero=3))
+        assert encoder(signals).dtype == dtype
+
+
+def test_an_interrupted_call_leaves_the_encoder_as_it_was():
+    encoder = Encoder(ATOMS, n_nonzero=3)
+    expected = encoder(SIGNALS)
+    prepared = encoder.prepared(SIGNALS)
+
+    def interrupted(encode, place):
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        prepared.each(2, interrupted, np.zeros(1, np.bool_))
+    assert_same(encoder(SIGNALS), expected)
+
+
+def test_folders_and_iterators_are_calls_too(tmp_path):
+    encoder = Encoder(ATOMS, n_nonzero=3)
+    expected = encoder(SIGNALS)
+    assert_same(encoder(SIGNALS, out=tmp_path / "codes"), expected)
+    assert_same(encoder(iter([SIGNALS[:100], SIGNALS[100:]])), expected)
+
+
+def test_it_says_what_it_does():
+    text = repr(Encoder(Cone(ATOMS), n_nonzero=3))
+    assert text.startswith("Encoder: 40 atoms × 12, orthogonal, non-negative; Gram matrix of ")
+    assert len(Encoder(ATOMS)) == 40
+
+
+@pytest.mark.parametrize(
+    ("call", "sentence"),
+    [
+        (lambda e: e.part(SIGNALS, 1), "first: expected a multiple of"),
+        (lambda e: e.part(iter([SIGNALS]), 0), "signals: expected an array as a part"),
+        (lambda e: e(SIGNALS[:, :3]), "signals: expected rows of the atoms' shape"),
+        (lambda e: e(SIGNALS, resume=True), "resume: expected the folder"),
+        (lambda _: Encoder(ATOMS, expected=0), "expected: expected"),
+        (lambda _: Encoder(ATOMS, "accelerated", n_nonzero=2), "n_nonzero: accelerated moves"),
+        (lambda _: Encoder(Cone(ATOMS), "accelerated"), "over a Cone"),
+        (lambda _: Encoder(ATOMS, n_nonzero=0), "n_nonzero: "),
+    ],
+)
+def test_what_is_wrong_is_said_at_once(call, sentence):
+    with pytest.raises(InputError, match=sentence):
+        call(Encoder(ATOMS, n_nonzero=3))
+
+
+def test_rows_are_counted_in_the_whole():
+    encoder = Encoder(ATOMS, n_nonzero=3)
+    bad = SIGNALS[:70].copy()
+    bad[5, 2] = np.nan
+    with pytest.raises(InputError, match=f"signal {encoder.block + 5}, entry 2"):
+        encoder.part(bad, encoder.block)
