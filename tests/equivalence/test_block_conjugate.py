@@ -7,8 +7,8 @@ from pursuit import Status, encode
 from pursuit.encoding import accelerated
 from pursuit.encoding.accelerated import losses, plan
 from pursuit.encoding.conjugate import ConjugateBlock, Frame, dot
-from pursuit.encoding.limits import CONJUGATE
 
+CONJUGATE = "accelerated"
 SHAPES = [(6, 20), (20, 20), (30, 20), (70, 20), (40, 60), (150, 90)]
 """Atoms and dimensions: few of them, as many, more; with and without all earlier steps kept."""
 

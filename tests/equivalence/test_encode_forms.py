@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import pursuit
-from pursuit.encoding import encode, encoder
+from pursuit.encoding import encode, offered
 from pursuit.encoding.plan import Form, planned
 
 METHODS = ("matching-pursuit", "orthogonal")
@@ -26,7 +26,7 @@ def solved(signal, atoms, method, **options):
 @pytest.mark.parametrize("shape", SHAPES)
 @pytest.mark.parametrize("method", METHODS)
 def test_every_code_equals_that_of_solve(method, shape, form, monkeypatch):
-    monkeypatch.setattr(encoder, "choose", lambda task: planned(task, form))
+    monkeypatch.setattr(offered, "choose", lambda task: planned(task, form))
     signals, rows = problem(*shape, m=12)
     atoms = pursuit.Dictionary(rows)
     k = min(6, *shape)
@@ -58,7 +58,7 @@ def test_residual_goals_end_where_solve_ends(method):
 @pytest.mark.parametrize("form", Form)
 @pytest.mark.parametrize("method", METHODS)
 def test_the_atoms_as_given_are_used_on_request(method, form, monkeypatch):
-    monkeypatch.setattr(encoder, "choose", lambda task: planned(task, form))
+    monkeypatch.setattr(offered, "choose", lambda task: planned(task, form))
     signals, rows = problem(40, 25, m=10)
     atoms = pursuit.Dictionary(rows)
     codes = encode(signals, atoms, method, max_iter=7, unit_atoms=False)
@@ -76,7 +76,7 @@ def test_the_atoms_as_given_are_used_on_request(method, form, monkeypatch):
 @pytest.mark.parametrize("form", Form)
 @pytest.mark.parametrize("method", METHODS)
 def test_the_number_of_threads_changes_no_bit(method, form, dtype, monkeypatch):
-    monkeypatch.setattr(encoder, "choose", lambda task: planned(task, form))
+    monkeypatch.setattr(offered, "choose", lambda task: planned(task, form))
     signals, rows = problem(150, 40, m=30 if form is Form.COLUMNS else 500)
     runs = [
         encode(signals.astype(dtype), rows.astype(dtype), method, max_iter=9, threads=t)
@@ -168,10 +168,10 @@ def test_residual_norms_are_those_of_the_codes(method):
 
 
 def test_columns_that_had_to_go_are_computed_again(monkeypatch):
-    monkeypatch.setattr(encoder, "choose", lambda task: planned(task, Form.COLUMNS))
+    monkeypatch.setattr(offered, "choose", lambda task: planned(task, Form.COLUMNS))
     signals, rows = problem(400, 30, m=60)
     codes = encode(signals, rows, "orthogonal", n_nonzero=5)
-    monkeypatch.setattr(encoder, "choose", lambda task: planned(task, Form.GRAM))
+    monkeypatch.setattr(offered, "choose", lambda task: planned(task, Form.GRAM))
     expected = encode(signals, rows, "orthogonal", n_nonzero=5)
     assert len(np.unique(codes.indices)) > 64  # more than are kept
     assert np.array_equal(codes.indices, expected.indices)

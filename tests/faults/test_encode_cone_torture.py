@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from pursuit import Cone, Status, encode
-from pursuit.encoding import encoder
+from pursuit.encoding import offered
 from pursuit.encoding.plan import Form, planned
 
 BOTH = pytest.mark.parametrize("method", ["matching-pursuit", "orthogonal"])
@@ -14,7 +14,7 @@ N, D, K = 60, 24, 6
 
 @pytest.fixture(autouse=True, params=[Form.GRAM, Form.PRODUCTS])
 def form(request, monkeypatch):
-    monkeypatch.setattr(encoder, "choose", lambda task, forms: planned(task, request.param))
+    monkeypatch.setattr(offered, "choose", lambda task, forms: planned(task, request.param))
 
 
 def unit_problem(dtype, m=80, seed=0):

@@ -5,14 +5,14 @@ import pytest
 from scipy.optimize import nnls
 
 from pursuit import Cone, Status, encode
-from pursuit.encoding import encoder
+from pursuit.encoding import offered
 from pursuit.encoding.plan import Form, planned
 
 FORMS = pytest.mark.parametrize("form", [Form.GRAM, Form.PRODUCTS])
 
 
 def run_in(monkeypatch, form):
-    monkeypatch.setattr(encoder, "choose", lambda task, forms: planned(task, form))
+    monkeypatch.setattr(offered, "choose", lambda task, forms: planned(task, form))
 
 
 def assert_fits_on_support(codes, signals, atoms, tolerance=1e-8):

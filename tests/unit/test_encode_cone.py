@@ -12,7 +12,7 @@ from scipy.optimize import nnls
 import pursuit
 from pursuit import Cone, InputError, Status, cli, encode, encoding
 from pursuit.commands.encode import METHODS
-from pursuit.encoding import encoder
+from pursuit.encoding import offered
 from pursuit.encoding.plan import Form, planned
 from pursuit.unmixing import unmix
 
@@ -32,7 +32,7 @@ def problem(seed, m=8):
 
 
 def run_in(monkeypatch, form):
-    monkeypatch.setattr(encoder, "choose", lambda task, forms: planned(task, form))
+    monkeypatch.setattr(offered, "choose", lambda task, forms: planned(task, form))
 
 
 def support(codes, i):

@@ -10,14 +10,21 @@ import pytest
 from encoded import assert_same
 from unit.hard_problems import COUNT, LOSSES, hard_problem
 
-from pursuit import Codes, InputError, Status, encode
-from pursuit.encoding import accelerated, batch, runs
+from pursuit import Codes, Encoder, InputError, Status, encode
+from pursuit.encoding import batch, runs
 from pursuit.encoding.job import Job
-from pursuit.encoding.limits import CONJUGATE, STEPWISE, limits
+from pursuit.encoding.limits import limits
+from pursuit.encoding.offered import OFFERED
+from pursuit.encoding.plan import Task
 
+CONJUGATE = "accelerated"
+STEPWISE = [name for name, method in OFFERED.items() if not method.one_sided]
 EVERY = pytest.mark.parametrize("method", STEPWISE)
-DRAWN = pytest.mark.parametrize("method", STEPWISE[:-1])
-DENSE = pytest.mark.parametrize("method", STEPWISE[1:])
+DRAWN = pytest.mark.parametrize(
+    "method", ["random-pursuit", "accelerated-random", "accelerated-matching-pursuit"]
+)
+DENSE = pytest.mark.parametrize("method", [m for m in STEPWISE if not OFFERED[m].counts_atoms])
+ONE_ATOM = ("random-pursuit", "accelerated-random")
 RNG = np.random.default_rng(0)
 ATOMS = RNG.standard_normal((45, 20)) * RNG.uniform(0.2, 5, (45, 1))
 SIGNALS = RNG.standard_normal((1100, 20))
@@ -250,11 +257,7 @@ def test_folders_files_and_iterators_give_the_bits_of_memory(tmp_path, method, n
 @EVERY
 def test_a_stopped_run_into_a_folder_is_continued_with_the_same_bits(tmp_path, monkeypatch, method):
     rules = {"max_iter": 100, "seed": 5}
-    ends = limits(ATOMS.shape, method, None, 100, False)
-    if method == CONJUGATE:
-        block = accelerated.plan(ATOMS, ends.width).block
-    else:
-        block = batch.plan(method, ATOMS.shape, ends, np.dtype(np.float64)).block
+    block = Encoder(ATOMS, method, max_iter=100).block
     signals = np.resize(SIGNALS, (2 * block + 7, 20))
     expected = encode(signals, ATOMS, method, **rules)
     load, loaded = Job.load, []
@@ -303,7 +306,7 @@ def test_a_gram_matrix_that_is_too_large_is_avoided_or_refused_with_the_way_out(
     monkeypatch, method
 ):
     monkeypatch.setattr(batch, "GRAM_BYTES", 100)
-    if method in batch.ONE_ATOM:
+    if method in ONE_ATOM:
         codes = encode(SIGNALS[:5], ATOMS[:12], method, max_iter=20)
         assert codes.plan.startswith("residuals")
         return
@@ -312,7 +315,7 @@ def test_a_gram_matrix_that_is_too_large_is_avoided_or_refused_with_the_way_out(
         return
     with pytest.raises(InputError) as error:
         encode(SIGNALS, ATOMS[:12], method)
-    for word in ("atoms: ", method, "12 atoms", "GiB", "orthogonal", *batch.ONE_ATOM):
+    for word in ("atoms: ", method, "12 atoms", "GiB", "orthogonal", *ONE_ATOM):
         assert word in str(error.value)
 
 
@@ -340,7 +343,7 @@ def test_the_plan_says_how_it_was_done(method):
         assert said.startswith("two matrix products a step in float32, blocks of ")
         assert "step in float32, all earlier steps kept, blocks of " in few
         return
-    if method in batch.ONE_ATOM:
+    if method in ONE_ATOM:
         assert said.startswith("residuals, one atom at a time, blocks of ")
     else:
         assert said.startswith("Gram matrix of 0.0")
@@ -354,8 +357,10 @@ def test_blocks_do_not_depend_on_the_number_of_signals(method):
 
 
 def test_many_atoms_make_blocks_smaller_and_never_empty():
-    ends = limits((2_000_000, 100), "random-pursuit", None, None, False)
-    plan = batch.plan("random-pursuit", (2_000_000, 100), ends, np.dtype(np.float32))
+    method = OFFERED["random-pursuit"]
+    ends = limits(method, (2_000_000, 100), None, None, False)
+    task = Task(1, 2_000_000, 100, ends.expected_steps, ends.width, 4, False)
+    plan = batch.plan(method, task)
     assert 1 <= plan.block < 64
 
 

@@ -69,7 +69,7 @@ def test_blocks_of_any_size_give_the_codes_of_memory_in_every_form(
     with pytest.MonkeyPatch.context() as patch:
         # The same plan for both: that of memory depends on the number of signals.
         patch.setattr(
-            "pursuit.encoding.encoder.choose", lambda task: planned(replace(task, m=2000), form)
+            "pursuit.encoding.offered.choose", lambda task: planned(replace(task, m=2000), form)
         )
         patch.setattr(sources, "WINDOW_BYTES", window)
         expected = encode(SIGNALS[:few], ATOMS, method, n_nonzero=2)

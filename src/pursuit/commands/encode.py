@@ -18,9 +18,11 @@ if TYPE_CHECKING:
 METHODS = (
     "matching-pursuit",
     "orthogonal",
+    "affine-invariant",
     "random-pursuit",
     "accelerated-random",
     "accelerated-matching-pursuit",
+    "greedy-greedy",
     "accelerated",
 )
 """Those of `pursuit.encoding`, which takes longer to import than to print a page of help."""

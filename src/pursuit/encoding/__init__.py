@@ -46,9 +46,10 @@ def encode(
     method
         ``"orthogonal"`` or ``"omp"``: orthogonal matching pursuit; coefficients are those of the
         least-squares fit over the chosen atoms. ``"matching-pursuit"`` or ``"mp"``: one exact step
-        along the best atom at a time; an atom may be chosen again. ``"random-pursuit"``: the same
-        along atoms drawn uniformly. ``"accelerated-random"`` and
-        ``"accelerated-matching-pursuit"``: Algorithms 3 and 4 with a ν that is computed to be
+        along the best atom at a time; an atom may be chosen again. ``"affine-invariant"``:
+        Algorithm 2, the same with steps that L_A bounds. ``"random-pursuit"``: exact steps along
+        atoms drawn uniformly. ``"accelerated-random"``, ``"accelerated-matching-pursuit"`` and
+        ``"greedy-greedy"``: Algorithms 3 and 4, and 4 with z̃ = z, with a ν that is computed to be
         safe. ``"accelerated"``: conjugate gradients over all atoms, whatever their scale. Codes of
         float32 are computed in float32 where that is as good as float64: where n or d is at most
         1,024 and the atoms, at unit norm, have a condition number of at most 30. Else they are

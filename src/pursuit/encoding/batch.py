@@ -12,7 +12,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -23,8 +22,8 @@ from pursuit.base.validation import Array
 from pursuit.encoding import forms
 from pursuit.encoding.buffers import fresh, room_for
 from pursuit.encoding.job import Chunk, Job
-from pursuit.encoding.limits import Limits
-from pursuit.encoding.plan import GRAM_BYTES, WORK_BYTES, Form, Plan
+from pursuit.encoding.offered import OFFERED, Stepwise
+from pursuit.encoding.plan import GRAM_BYTES, WORK_BYTES, Form, Plan, Task
 from pursuit.encoding.runs import (
     SEGMENT,
     Draws,
@@ -43,8 +42,6 @@ from pursuit.objectives import SquaredDistance
 from pursuit.objectives.problem import Problem
 from pursuit.solving.driver import REFRESH
 
-ONE_ATOM = ("random-pursuit", "accelerated-random")
-"""Methods whose steps look at one atom only."""
 BLOCK_WORK = 2**24
 """Numbers that the steps of a block touch: enough to make up for what it costs in Python."""
 
@@ -62,39 +59,39 @@ class BatchPlan(Plan):
         return f"{self.words}, blocks of {self.block} signals"
 
 
-def plan(method: str, shape: tuple[int, int], ends: Limits, dtype: np.dtype[Any]) -> BatchPlan:
+def plan(method: Stepwise, task: Task) -> BatchPlan:
     """The form and the blocks: functions of the job alone, and not of the number of signals.
 
     Draws belong to blocks: signals that come from an iterator get those of an array.
     """
-    n, d = shape
-    itemsize = dtype.itemsize
-    gram = n * n * itemsize
-    if method in ONE_ATOM and (n > 2 * d or gram > GRAM_BYTES):
+    n, d = task.n, task.d
+    gram = n * n * task.itemsize
+    if not method.needs_gram and (n > 2 * d or gram > GRAM_BYTES):
         words = "residuals, one atom at a time"
-        return BatchPlan(Form.PRODUCTS, _block(n, d, ends, itemsize), ends.width, 0, words)
+        return BatchPlan(Form.PRODUCTS, _block(task, d), task.width, 0, words)
     if gram > GRAM_BYTES:
+        able = ", ".join(other.name for other in OFFERED.values() if not other.needs_gram)
         raise InputError(
-            f"atoms: {method} needs the Gram matrix of all {n:,} atoms, {gram / 2**30:.3g} GiB, "
-            f"above the limit of {GRAM_BYTES / 2**30:.3g} GiB; expected fewer atoms, or one of "
-            f"the methods orthogonal, matching-pursuit, accelerated, {', '.join(ONE_ATOM)}"
+            f"atoms: {method.name} needs the Gram matrix of all {n:,} atoms, "
+            f"{gram / 2**30:.3g} GiB, above the limit of {GRAM_BYTES / 2**30:.3g} GiB; expected "
+            f"fewer atoms, or one of the methods {able}"
         )
     words = f"Gram matrix of {gram / 2**20:.3g} MiB"
-    return BatchPlan(Form.GRAM, _block(n, n, ends, itemsize), ends.width, gram, words)
+    return BatchPlan(Form.GRAM, _block(task, n), task.width, gram, words)
 
 
-def _block(n: int, length: int, ends: Limits, itemsize: int) -> int:
+def _block(task: Task, length: int) -> int:
     """Signals of a block, where a step touches `length` numbers."""
-    steps = min(ends.expected_steps, SEGMENT)
+    steps = min(task.steps, SEGMENT)
     whole = BLOCK_WORK // (steps * length) // 64 * 64
-    room = (2 * n + 4 * length) * itemsize + 12 * ends.width + 8 * steps
+    room = (2 * task.n + 4 * length) * task.itemsize + 12 * task.width + 8 * steps
     return max(1, min(max(64, whole), 1024, WORK_BYTES // room))
 
 
 # The work -----------------------------------------------------------------------------------
 
 
-def encoder(job: Job, threads: int) -> Callable[[], forms.BlockEncoder]:
+def encoder(job: Job, threads: int) -> Callable[[], Callable[[Chunk], Piece]]:
     """What gives a thread its encoder; the dictionary's part is done here, once."""
     _refuse_tiny(job)
     rules, twins = job_rules(job), Twins.none()
@@ -104,7 +101,7 @@ def encoder(job: Job, threads: int) -> Callable[[], forms.BlockEncoder]:
         twins = Twins.of(job, moves)
         twins.copy(moves)
     schedule = Schedule(rules, job.dtype)
-    return lambda: Stepwise(job, rules, moves, twins, schedule)
+    return lambda: StepwiseBlocks(job, rules, moves, twins, schedule)
 
 
 def _refuse_tiny(job: Job) -> None:
@@ -121,8 +118,8 @@ def job_rules(job: Job) -> MethodArrays:
     """The method over the atoms of a job, with the L and ν of the squared distance."""
     f = SquaredDistance(np.zeros(job.atoms.rows.shape[1], job.dtype))
     with single_threaded_blas:
-        rules = rules_of(NAMED[job.method](), Problem(f, Dictionary(job.atoms.rows)))
-    assert rules is not None, job.method
+        rules = rules_of(NAMED[job.method.name](), Problem(f, Dictionary(job.atoms.rows)))
+    assert rules is not None, job.method.name
     return rules
 
 
@@ -156,7 +153,7 @@ class Twins:
             correlations[:, self.places] = correlations[:, self.earlier] * self.signs
 
 
-class Stepwise:
+class StepwiseBlocks:
     """Signals come in, are watched while they run on correlations or on residuals, and leave."""
 
     def __init__(

@@ -6,8 +6,6 @@ matrix product of the residuals of a block with the atoms for each step.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import numpy as np
 
 from pursuit.base.threads import single_threaded_blas
@@ -15,6 +13,7 @@ from pursuit.base.validation import Array
 from pursuit.encoding.buffers import fresh, room_for
 from pursuit.encoding.forms import symmetric_product
 from pursuit.encoding.job import Chunk, Job
+from pursuit.encoding.offered import Started
 from pursuit.encoding.plan import Form
 from pursuit.kernels import cone as cone_kernels
 from pursuit.kernels import pursuit as kernels
@@ -29,12 +28,12 @@ APART = 1e-6
 """The least eigenvalue of a Gram matrix of unit atoms whose fits lose no digit that is missed."""
 
 
-def encoder(job: Job, threads: int) -> Callable[[], Callable[[Chunk], Piece]]:
-    """What gives a thread its encoder."""
+def start(job: Job, threads: int) -> Started:
+    """Do the dictionary's part in the form of the plan."""
     if job.plan.form is Form.PRODUCTS:
-        return lambda: ConeProducts(job)
+        return Started(lambda: ConeProducts(job))
     shared = Double(job, threads)
-    return lambda: ConeGram(job, shared)
+    return Started(lambda: ConeGram(job, shared))
 
 
 def _lengths(job: Job) -> Array:

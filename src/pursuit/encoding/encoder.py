@@ -15,15 +15,16 @@ from pursuit.base.progress import bar
 from pursuit.base.validation import Array, count, flag, non_negative, one_of
 from pursuit.encoding import sources
 from pursuit.encoding.codes import Codes
-from pursuit.encoding.limits import CONJUGATE, STEPWISE, Limits, limits
-from pursuit.encoding.plan import Form, Plan, Task, choose
+from pursuit.encoding.limits import Limits, limits
+from pursuit.encoding.offered import OFFERED, Offered
+from pursuit.encoding.plan import Task
 from pursuit.encoding.sources import Blocks
 
 if TYPE_CHECKING:
     from pursuit.encoding.job import Job
     from pursuit.encoding.prepared import Prepared
 
-METHODS = ("matching-pursuit", "orthogonal", *STEPWISE)
+METHODS = tuple(OFFERED)
 
 
 class Encoder:
@@ -103,8 +104,8 @@ class Encoder:
 
     def __repr__(self) -> str:
         n, d = self.matrix.shape
-        cone = ", non-negative" if self.nonnegative else ""
-        return f"Encoder: {n:,} atoms × {d:,}, {self.method}{cone}; {self.job(self.matrix).plan}"
+        job = self.job(self.matrix)
+        return f"Encoder: {n:,} atoms × {d:,}, {job.description}; {job.plan}"
 
     @property
     def block(self) -> int:
@@ -222,43 +223,29 @@ class Encoder:
             method=self.method,
             nonnegative=self.nonnegative,
             seed=self._seed,
-            plan=_plan(self.method, self.nonnegative, self.expected, ends, atoms.rows),
+            plan=self.method.plan(self._task(ends, dtype), atoms.rows, self.nonnegative),
         )
 
     def _limits(self) -> Limits:
         n, d = self.matrix.shape
-        return limits((n, d), self.method, *self._counts, self._goal.given)
+        return limits(self.method, (n, d), *self._counts, self._goal.given)
+
+    def _task(self, ends: Limits, dtype: np.dtype[Any]) -> Task:
+        n, d = self.matrix.shape
+        steps, size = ends.expected_steps, dtype.itemsize
+        return Task(self.expected, n, d, steps, ends.width, size, self.method.orthogonal)
 
 
-def known_method(method: object, nonnegative: bool) -> str:
-    """The full name of a method that can encode."""
-    if not isinstance(method, str) or method not in METHODS:
+def known_method(name: object, nonnegative: bool) -> Offered:
+    """The method of a name, if it can encode."""
+    if not isinstance(name, str) or name not in OFFERED:
         from pursuit.methods import full_name
 
-        method = one_of("method", full_name(method), METHODS)
-    if nonnegative and method in STEPWISE:
-        raise InputError(
-            f"method: expected matching-pursuit or orthogonal over a Cone, got {method!r}"
-        )
-    return method
-
-
-def _plan(method: str, nonnegative: bool, signals: int, ends: Limits, atoms: Array) -> Plan:
-    """How the codes of so many signals over the atoms are made."""
-    n, d = atoms.shape
-    if method == CONJUGATE:
-        from pursuit.encoding import accelerated
-
-        return accelerated.plan(atoms, ends.width)
-    if method in STEPWISE:
-        from pursuit.encoding import batch  # its kernels are compiled for those who ask for it
-
-        return batch.plan(method, (n, d), ends, atoms.dtype)
-    # Over a cone the Gram matrix is of float64, and not made row by row.
-    itemsize = 8 if nonnegative else atoms.itemsize
-    orthogonal = method == "orthogonal"
-    task = Task(signals, n, d, ends.expected_steps, ends.width, itemsize, orthogonal)
-    return choose(task, (Form.GRAM, Form.PRODUCTS)) if nonnegative else choose(task)
+        name = one_of("method", full_name(name), METHODS)
+    if nonnegative and not OFFERED[name].one_sided:
+        able = " or ".join(other.name for other in OFFERED.values() if other.one_sided)
+        raise InputError(f"method: expected {able} over a Cone, got {name!r}")
+    return OFFERED[name]
 
 
 def _tolerance(name: str, value: float | None) -> float | None:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
 from pursuit.base.validation import Array
 from pursuit.encoding.job import Chunk, Job
+from pursuit.encoding.offered import Started
 from pursuit.encoding.plan import Form
 from pursuit.encoding.prepare import contiguous
 from pursuit.kernels.few_atoms import UNCOMFORTABLE, abreast, few_of, tile_for
@@ -18,15 +21,19 @@ FEW = 8
 
 
 def suits(job: Job) -> bool:
-    """Few unit atoms, no limit on them, no residual to watch."""
+    """Matching pursuit over few unit atoms, no limit on them, no residual to watch."""
     n, d = job.atoms.rows.shape
-    plain = job.method == "matching-pursuit" and not job.nonnegative
     few = n <= FEW and n < job.rules.n_nonzero and d >= NARROW // job.dtype.itemsize
     unit = bool(np.all(np.abs(job.atoms.norm2 - 1) < 1e-5))
     # Steps are counted in lanes, in the type of the signals.
     countable = job.rules.max_iter < 2**23
     gram = job.plan.form is Form.GRAM
-    return gram and plain and few and unit and countable and not job.goal.given
+    return gram and not job.orthogonal and few and unit and countable and not job.goal.given
+
+
+def start(job: Job, gram: Array) -> Started:
+    """The dictionary's part."""
+    return Started(lambda: Abreast(job, gram), whole=lambda signals: Whole(job, signals))
 
 
 class Abreast:
@@ -65,8 +72,9 @@ class Whole:
         self._codes = room_of(job, signals)
         self._used = np.zeros(-(-signals // self._block), np.int64)
 
-    def fill(self, place: int, encoder: Abreast, chunk: Chunk) -> None:
+    def fill(self, place: int, encoder: Callable[[Chunk], Piece], chunk: Chunk) -> None:
         """The codes of the block that is the `place`-th of these."""
+        assert isinstance(encoder, Abreast)
         rows = slice(place * self._block, (place + 1) * self._block)
         entries = slice(rows.start * self._n, rows.stop * self._n)
         places = rows, entries, entries, rows, rows, rows

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import numpy as np
 
 from pursuit.base.threads import for_each_block
 from pursuit.base.validation import Array
-from pursuit.encoding import few_atoms as abreast
+from pursuit.encoding import few_atoms
 from pursuit.encoding.buffers import fresh, room_for
-from pursuit.encoding.few_atoms import Abreast
 from pursuit.encoding.job import Chunk, Job
-from pursuit.encoding.limits import CONJUGATE, STEPWISE
+from pursuit.encoding.offered import Started
 from pursuit.encoding.plan import Form
 from pursuit.kernels import pursuit as kernels
 from pursuit.kernels.layouts import Piece, aligned
@@ -27,31 +24,31 @@ ROWS_PER_CHUNK = 512
 """Atoms that a thread takes at a time where one signal is worked on by all threads."""
 
 
-BlockEncoder = Callable[[Chunk], Piece]
+def start(job: Job, threads: int) -> Started:
+    """Do the dictionary's part in the form of the plan."""
+    return _START[job.plan.form](job, threads)
 
 
-def encoder(job: Job, threads: int) -> tuple[Callable[[], BlockEncoder], bool]:
-    """What gives a thread its encoder, and whether one encoder uses all threads itself."""
-    if job.nonnegative:
-        from pursuit.encoding import cone  # its kernels are compiled for those who ask for it
-
-        return cone.encoder(job, threads), False
-    if job.method == CONJUGATE:
-        from pursuit.encoding import accelerated
-
-        return accelerated.encoder(job), False
-    if job.method in STEPWISE:
-        from pursuit.encoding import batch  # likewise
-
-        return batch.encoder(job, threads), False
-    if job.plan.form is Form.COLUMNS:
-        return (lambda: GramColumns(job, threads)), True
-    if job.plan.form is Form.PRODUCTS:
-        return (lambda: Products(job)), False
+def _start_gram(job: Job, threads: int) -> Started:
     gram = _gram(job, threads)
-    if abreast.suits(job):
-        return (lambda: Abreast(job, gram)), False
-    return (lambda: GramRows(job, gram)), False
+    if few_atoms.suits(job):
+        return few_atoms.start(job, gram)
+    return Started(lambda: GramRows(job, gram))
+
+
+def _start_columns(job: Job, threads: int) -> Started:
+    return Started(lambda: GramColumns(job, threads), alone=True)
+
+
+def _start_products(job: Job, threads: int) -> Started:
+    return Started(lambda: Products(job))
+
+
+_START = {
+    Form.GRAM: _start_gram,
+    Form.COLUMNS: _start_columns,
+    Form.PRODUCTS: _start_products,
+}
 
 
 def _work(job: Job) -> Scratch:

@@ -9,7 +9,8 @@ import numpy as np
 
 from pursuit.base.errors import InputError
 from pursuit.base.validation import Array
-from pursuit.encoding.limits import UNLIMITED, Limits
+from pursuit.encoding.limits import Limits
+from pursuit.encoding.offered import UNLIMITED, Offered
 from pursuit.encoding.plan import Plan
 from pursuit.encoding.prepare import prepare_signals
 from pursuit.kernels import pursuit as kernels
@@ -77,7 +78,7 @@ class Job:
     scale: Array
     rules: PursuitRules
     goal: Goal
-    method: str
+    method: Offered
     nonnegative: bool
     seed: int
     plan: Plan
@@ -87,12 +88,13 @@ class Job:
 
     @property
     def orthogonal(self) -> bool:
-        return self.method == "orthogonal"
+        return self.method.orthogonal
 
     @property
     def description(self) -> str:
         """The method, as codes name it."""
-        return f"{self.method}, non-negative" if self.nonnegative else self.method
+        name = self.method.name
+        return f"{name}, non-negative" if self.nonnegative else name
 
     @property
     def width(self) -> int:

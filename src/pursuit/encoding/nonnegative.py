@@ -20,7 +20,8 @@ from pursuit.base.threads import for_each_block, new_halt, single_threaded_blas,
 from pursuit.base.validation import Array
 from pursuit.encoding.codes import Codes
 from pursuit.encoding.job import Goal, Job, kernel_rules
-from pursuit.encoding.limits import UNLIMITED, Limits
+from pursuit.encoding.limits import Limits
+from pursuit.encoding.offered import OFFERED, UNLIMITED
 from pursuit.encoding.plan import Form, Plan
 from pursuit.encoding.prepare import common_type, equal_to_earlier, prepare_atoms, real_rows
 from pursuit.encoding.prepared import Prepared
@@ -65,7 +66,7 @@ def nonnegative_fits(
     job = _whole_cone(rows, matrix, workers)
     with bar("least squares", -(-len(rows) // BLOCK), progress) as shown:
         pieces = Prepared(job, workers).run(rows, bar=shown)
-    codes = Codes.join(pieces, len(matrix), job.method, str(job.plan))
+    codes = Codes.join(pieces, len(matrix), job.description, str(job.plan))
     coefficients: Array = codes.toarray()
     finished = codes.iterations < STEPS_PER_ATOM * (job.width + 1)
     dtype = common_type(rows.dtype, matrix.dtype)
@@ -94,7 +95,7 @@ def _whole_cone(rows: Array, matrix: Array, workers: int) -> Job:
         scale=scale,
         rules=kernel_rules(ends, _DOUBLE),
         goal=Goal(None, None),
-        method="orthogonal",
+        method=OFFERED["orthogonal"],
         nonnegative=True,
         seed=0,
         plan=plan,

@@ -12,6 +12,7 @@ G = Z Zᵀ. There are three ways to have it:
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import Enum
@@ -35,14 +36,6 @@ STEP_SECONDS = 2e-7
 """What a step on residuals costs whatever the sizes are: triangular solves, looking up atoms."""
 
 
-class Form(Enum):
-    """Where correlations come from."""
-
-    GRAM = "gram"
-    COLUMNS = "columns"
-    PRODUCTS = "products"
-
-
 @dataclass(frozen=True)
 class Task:
     """The size of a job: m signals, n atoms, d numbers each, at most `steps` steps a signal.
@@ -58,6 +51,97 @@ class Task:
     itemsize: int
     orthogonal: bool
 
+    @property
+    def passes(self) -> float:
+        """Orthogonal pursuit updates every vector of its basis at each step."""
+        return 1 + (min(self.width, self.steps) / 2 if self.orthogonal else 0)
+
+    @property
+    def updating(self) -> float:
+        """Seconds for correlations that follow from rows of the Gram matrix."""
+        return self.m * self.steps * self.passes * self.n / UPDATE
+
+
+class FormOfWork(ABC):
+    """A way to have correlations: whether it fits in memory, what it costs, and in which blocks."""
+
+    @abstractmethod
+    def words(self, gram_bytes: int) -> str: ...
+
+    @abstractmethod
+    def fits(self, task: Task) -> bool: ...
+
+    @abstractmethod
+    def seconds(self, task: Task) -> float: ...
+
+    @abstractmethod
+    def block(self, task: Task) -> int:
+        """Signals of a block: a function of the job alone, never of the number of threads."""
+
+
+class _WholeGram(FormOfWork):
+    def words(self, gram_bytes: int) -> str:
+        return f"Gram matrix of {gram_bytes / 2**20:.3g} MiB"
+
+    def fits(self, task: Task) -> bool:
+        basis = task.width * task.n * task.itemsize if task.orthogonal else 0
+        return task.n**2 * task.itemsize <= GRAM_BYTES and basis <= WORK_BYTES
+
+    def seconds(self, task: Task) -> float:
+        correlate = task.m * task.n * task.d / MULTIPLY
+        return task.n**2 * (task.d / 2 / MULTIPLY + 1 / FRESH) + correlate + task.updating
+
+    def block(self, task: Task) -> int:
+        room = max(192, BLOCK_BYTES // ((task.n + task.d) * task.itemsize))
+        return _whole(min(room, 2048, task.m // 6))
+
+
+class _ColumnsOnDemand(FormOfWork):
+    def words(self, gram_bytes: int) -> str:
+        return "Gram columns on demand, with those of the next candidates"
+
+    def fits(self, task: Task) -> bool:
+        kept = task.width * (2 if task.orthogonal else 1)
+        return kept * task.n * task.itemsize <= 2 * WORK_BYTES
+
+    def seconds(self, task: Task) -> float:
+        t, candidates = task, 64 // task.itemsize
+        # Some candidates are never used; 100 steps took 7 passes with 16 of them.
+        trips = t.m * (1 + min(t.width, t.steps, t.n) / (0.9 * candidates))
+        each = max(t.n * t.d / STREAM, candidates * t.n * t.d / MULTIPLY)
+        return trips * each + t.updating
+
+    def block(self, task: Task) -> int:
+        return 1
+
+
+class _ProductsOfResiduals(FormOfWork):
+    def words(self, gram_bytes: int) -> str:
+        return "one matrix product a step"
+
+    def fits(self, task: Task) -> bool:
+        return True
+
+    def seconds(self, task: Task) -> float:
+        t, block = task, self.block(task)
+        trips = t.steps * -(-t.m // block)
+        each = max(t.n * t.d / STREAM, min(t.m, block) * t.n * t.d / MULTIPLY)
+        return trips * each + t.m * t.steps * (t.passes * t.d / UPDATE + STEP_SECONDS)
+
+    def block(self, task: Task) -> int:
+        # A product is worth its pass over the dictionary when it serves many signals.
+        basis = task.width * (task.d + task.width) * task.itemsize if task.orthogonal else 0
+        row = (task.n + 2 * task.d) * task.itemsize
+        return min(max(1, WORK_BYTES // (row + basis)), _whole(min(512, task.m // 4)))
+
+
+class Form(Enum):
+    """Where correlations come from."""
+
+    GRAM = _WholeGram()
+    COLUMNS = _ColumnsOnDemand()
+    PRODUCTS = _ProductsOfResiduals()
+
 
 @dataclass(frozen=True)
 class Plan:
@@ -69,67 +153,18 @@ class Plan:
     gram_bytes: int
 
     def __str__(self) -> str:
-        what = {
-            Form.GRAM: f"Gram matrix of {self.gram_bytes / 2**20:.3g} MiB",
-            Form.COLUMNS: "Gram columns on demand, with those of the next candidates",
-            Form.PRODUCTS: "one matrix product a step",
-        }
-        return f"{what[self.form]}, blocks of {self.block} signals"
+        return f"{self.form.value.words(self.gram_bytes)}, blocks of {self.block} signals"
 
 
 def choose(task: Task, forms: Iterable[Form] = Form) -> Plan:
     """The form with the least estimated time among those of `forms` that fit in memory."""
-    seconds = {form: _seconds(task, form) for form in forms if _fits(task, form)}
+    seconds = {form: form.value.seconds(task) for form in forms if form.value.fits(task)}
     return planned(task, min(seconds, key=lambda form: seconds[form]))
 
 
 def planned(task: Task, form: Form) -> Plan:
     """The plan of a job in a given form."""
-    return Plan(form, _block(task, form), task.width, task.n**2 * task.itemsize)
-
-
-def _fits(task: Task, form: Form) -> bool:
-    if form is Form.GRAM:
-        basis = task.width * task.n * task.itemsize if task.orthogonal else 0
-        return task.n**2 * task.itemsize <= GRAM_BYTES and basis <= WORK_BYTES
-    if form is Form.COLUMNS:
-        kept = task.width * (2 if task.orthogonal else 1)
-        return kept * task.n * task.itemsize <= 2 * WORK_BYTES
-    return True
-
-
-def _seconds(task: Task, form: Form) -> float:
-    t = task
-    # Orthogonal pursuit updates every vector of its basis at each step.
-    atoms = min(t.width, t.steps)
-    passes = 1 + (atoms / 2 if t.orthogonal else 0)
-    update = t.m * t.steps * passes * t.n / UPDATE
-    correlate = t.m * t.n * t.d / MULTIPLY
-    if form is Form.GRAM:
-        return t.n**2 * (t.d / 2 / MULTIPLY + 1 / FRESH) + correlate + update
-    if form is Form.COLUMNS:
-        candidates = 64 // t.itemsize
-        # Some candidates are never used; 100 steps took 7 passes with 16 of them.
-        trips = t.m * (1 + min(atoms, t.n) / (0.9 * candidates))
-        each = max(t.n * t.d / STREAM, candidates * t.n * t.d / MULTIPLY)
-        return trips * each + update
-    trips = t.steps * -(-t.m // _block(t, form))
-    each = max(t.n * t.d / STREAM, min(t.m, _block(t, form)) * t.n * t.d / MULTIPLY)
-    return trips * each + t.m * t.steps * (passes * t.d / UPDATE + STEP_SECONDS)
-
-
-def _block(task: Task, form: Form) -> int:
-    """Signals of a block: a function of the job alone, never of the number of threads."""
-    if form is Form.COLUMNS:
-        return 1
-    row = task.n * task.itemsize
-    if form is Form.GRAM:
-        room = max(192, BLOCK_BYTES // (row + task.d * task.itemsize))
-        return _whole(min(room, 2048, task.m // 6))
-    # A product is worth its pass over the dictionary when it serves many signals.
-    basis = task.width * (task.d + task.width) * task.itemsize if task.orthogonal else 0
-    room = max(1, WORK_BYTES // (row + 2 * task.d * task.itemsize + basis))
-    return min(room, _whole(min(512, task.m // 4)))
+    return Plan(form, form.value.block(task), task.width, task.n**2 * task.itemsize)
 
 
 def _whole(number: int) -> int:

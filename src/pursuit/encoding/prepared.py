@@ -4,34 +4,33 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable
-from typing import cast
 
 from pursuit.base.progress import Silent
 from pursuit.base.threads import for_each_block, new_halt
 from pursuit.base.validation import Array
-from pursuit.encoding import few_atoms, forms
 from pursuit.encoding.job import Chunk, Job
 from pursuit.kernels.layouts import Piece
+
+BlockEncoder = Callable[[Chunk], Piece]
 
 
 class Prepared:
     """What the blocks of all calls share, and the threads' own rooms that nobody uses just now."""
 
     def __init__(self, job: Job, threads: int) -> None:
-        self.job = job
-        self._make, shared = forms.encoder(job, threads)
-        self._threads = 1 if shared else threads
-        self._idle: deque[forms.BlockEncoder] = deque()
+        self.job, self._started = job, job.method.start(job, threads)
+        self._threads = 1 if self._started.alone else threads
+        self._idle: deque[BlockEncoder] = deque()
 
     def each(
         self,
         total: int,
-        do: Callable[[forms.BlockEncoder, int], object],
+        do: Callable[[BlockEncoder, int], object],
         halt: Array,
         bar: Silent | None = None,
     ) -> None:
         """do(encoder, 0) … do(encoder, total − 1), each thread with an encoder of its own."""
-        taken: list[forms.BlockEncoder] = []
+        taken: list[BlockEncoder] = []
 
         def start() -> Callable[[int], object]:
             encoder = self._take()
@@ -41,11 +40,11 @@ class Prepared:
         for_each_block(total, start, self._threads, bar, halt=halt, brief=self.job.brief)
         self._idle.extend(taken)
 
-    def _take(self) -> forms.BlockEncoder:
+    def _take(self) -> BlockEncoder:
         try:
             return self._idle.pop()
         except IndexError:
-            return self._make()
+            return self._started.make()
 
     def run(self, rows: Array, first: int = 0, bar: Silent | None = None) -> list[Piece]:
         """The codes of all blocks of an array, in order; its first block has the number `first`."""
@@ -56,19 +55,12 @@ class Prepared:
         def chunk(place: int) -> Chunk:
             return Chunk(rows[place * block : (place + 1) * block], first + place, halt)
 
-        def one(encoder: forms.BlockEncoder, place: int) -> None:
+        def one(encoder: BlockEncoder, place: int) -> None:
             pieces[place] = encoder(chunk(place))
 
-        if not few_atoms.suits(self.job):
+        if self._started.whole is None:
             self.each(blocks, one, halt, bar)
             return [piece for piece in pieces if piece is not None]
-        whole = few_atoms.Whole(self.job, len(rows))
-        self.each(
-            blocks,
-            lambda encoder, place: whole.fill(
-                place, cast(few_atoms.Abreast, encoder), chunk(place)
-            ),
-            halt,
-            bar,
-        )
+        whole = self._started.whole(len(rows))
+        self.each(blocks, lambda encoder, k: whole.fill(k, encoder, chunk(k)), halt, bar)
         return [whole.piece()]

@@ -19,8 +19,8 @@ from pursuit.base.threads import new_halt
 from pursuit.base.validation import Array
 from pursuit.encoding.about import About
 from pursuit.encoding.codes import Codes
-from pursuit.encoding.forms import BlockEncoder
 from pursuit.encoding.job import Chunk, Job
+from pursuit.encoding.prepared import BlockEncoder
 from pursuit.encoding.sources import Blocks
 from pursuit.encoding.writer import Writer
 from pursuit.kernels.layouts import Piece
@@ -90,7 +90,7 @@ class Order:
         return {
             "dictionary": f"{_by(atoms)} ({fingerprint(np.array(atoms))})",
             "signals": self._signals(),
-            "method": self.job.method,
+            "method": self.job.method.name,
             "nonnegative": self.job.nonnegative,
             "seed": self.job.seed,
             "n_nonzero": rules.n_nonzero,
