@@ -19,9 +19,8 @@ from typing import Any
 
 import numpy as np
 
-from pursuit.base.errors import InputError
 from pursuit.base.progress import Silent
-from pursuit.base.validation import Array, count
+from pursuit.base.validation import Array
 
 Job = Callable[[int], object]
 """Does the block of a number."""
@@ -30,20 +29,6 @@ LOOK = 0.1
 GRACE = 0.5
 """Seconds that an interrupted call waits for its threads. One that is compiling just then takes
 longer: it ends by itself, and nobody looks at what it leaves."""
-
-
-def thread_count(threads: int | None) -> int:
-    """`threads`, else ``$PURSUIT_THREADS``, else every core that this process may use."""
-    if threads is not None:
-        return count("threads", threads, minimum=1)
-    wanted = os.environ.get("PURSUIT_THREADS")
-    if wanted is not None:
-        if not wanted.isdecimal() or int(wanted) < 1:
-            raise InputError(f"PURSUIT_THREADS: expected a number of at least 1, got {wanted!r}")
-        return int(wanted)
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
 
 
 class _SingleThreadedBlas(ContextDecorator):

@@ -67,7 +67,7 @@ class Encoder:
         self.method = known_method(method, isinstance(atoms, Cone))
         self.unit_atoms = flag("unit_atoms", unit_atoms)
         # The compiled part is loaded here: importing this module costs nothing.
-        from pursuit.base.threads import thread_count
+        from pursuit.base.cores import thread_count
         from pursuit.encoding.job import Goal
         from pursuit.encoding.prepare import real_rows
 

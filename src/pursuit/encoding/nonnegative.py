@@ -14,9 +14,10 @@ from typing import NamedTuple
 
 import numpy as np
 
+from pursuit.base.cores import thread_count
 from pursuit.base.errors import InputError
 from pursuit.base.progress import bar
-from pursuit.base.threads import for_each_block, new_halt, single_threaded_blas, thread_count
+from pursuit.base.threads import for_each_block, new_halt, single_threaded_blas
 from pursuit.base.validation import Array
 from pursuit.encoding.codes import Codes
 from pursuit.encoding.job import Goal, Job, kernel_rules

@@ -17,9 +17,10 @@ import numpy as np
 from pursuit import geometry
 from pursuit.atoms.base import FiniteAtoms
 from pursuit.atoms.sampling import as_sampling
+from pursuit.base.cores import thread_count
 from pursuit.base.errors import InputError
 from pursuit.base.progress import Silent
-from pursuit.base.threads import for_each_block, thread_count
+from pursuit.base.threads import for_each_block
 from pursuit.base.validation import Array, count, positive, real_array, shaped_array
 from pursuit.kernels.runs import (
     Iterates,

@@ -16,10 +16,11 @@ import numpy as np
 from pursuit.atoms.base import AtomSet, FiniteAtoms
 from pursuit.atoms.cone import Cone
 from pursuit.atoms.dictionary import as_atoms
+from pursuit.base.cores import thread_count
 from pursuit.base.errors import InputError
 from pursuit.base.progress import Silent, bar
 from pursuit.base.status import Status
-from pursuit.base.threads import Crew, thread_count
+from pursuit.base.threads import Crew
 from pursuit.base.validation import Array, count, flag, non_negative, shaped_array
 from pursuit.methods import Method, as_method
 from pursuit.objectives.base import Objective

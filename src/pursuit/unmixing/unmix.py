@@ -186,7 +186,8 @@ def _free(job: _UnmixTask) -> Array:
     Corrections from the residuals make up for what the inverse loses in digits where endmembers
     nearly depend on each other.
     """
-    from pursuit.base.threads import for_each_block, thread_count
+    from pursuit.base.cores import thread_count
+    from pursuit.base.threads import for_each_block
 
     unit, norms = unit_rows(job.endmembers)
     inverse = np.linalg.pinv(unit)
@@ -298,7 +299,8 @@ def _quality(
     pixels: Array, abundances: Array, endmembers: Array, threads: int | None
 ) -> tuple[Array, Array, Array]:
     """Residual norm, spectral angle and norm of every pixel."""
-    from pursuit.base.threads import for_each_block, thread_count
+    from pursuit.base.cores import thread_count
+    from pursuit.base.threads import for_each_block
 
     found = np.empty((3, len(pixels)))
     spectra, shares = endmembers.astype(np.float64), abundances.astype(np.float64)
