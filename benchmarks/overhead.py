@@ -21,7 +21,7 @@ import numpy as np
 
 import pursuit
 from pursuit.methods import NAMED
-from pursuit.points.base import GramPoint
+from pursuit.points.gram import GramPoint
 from pursuit.solving.compiled import Stretch
 
 N, D = 200, 100

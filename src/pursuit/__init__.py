@@ -58,8 +58,8 @@ if TYPE_CHECKING:
     from pursuit.objectives import QuadraticObjective as QuadraticObjective
     from pursuit.objectives import SparsePlusLowRank as SparsePlusLowRank
     from pursuit.objectives import SquaredDistance as SquaredDistance
+    from pursuit.objectives.factors import Factors as Factors
     from pursuit.objectives.problem import Problem as Problem
-    from pursuit.points.factored import Factors as Factors
     from pursuit.rules.advances import Greedy as Greedy
     from pursuit.rules.directions import Approximate as Approximate
     from pursuit.rules.directions import Random as Random
@@ -102,7 +102,7 @@ _HOME = {
     "MatrixDistance": "objectives",
     "MatrixEntries": "objectives",
     "SparsePlusLowRank": "objectives",
-    "Factors": "points.factored",
+    "Factors": "objectives.factors",
     "Objective": "objectives",
     "Quadratic": "objectives",
     "QuadraticObjective": "objectives",

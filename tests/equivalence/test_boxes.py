@@ -63,7 +63,7 @@ def kind(request):
 
 @pytest.fixture(params=FORMS)
 def form(request, monkeypatch):
-    monkeypatch.setattr("pursuit.points.base.GRAM_BYTES", FORMS[request.param])
+    monkeypatch.setattr("pursuit.points.gram.GRAM_BYTES", FORMS[request.param])
     return request.param
 
 

@@ -5,7 +5,8 @@ import pytest
 
 import pursuit
 from pursuit.methods import NAMED
-from pursuit.points.base import AmbientPoint, GramPoint
+from pursuit.points.ambient import AmbientPoint
+from pursuit.points.gram import GramPoint
 
 SEEDS = range(4)
 PRINTED = [
@@ -48,7 +49,7 @@ def test_the_gram_form_equals_the_ambient_form(name, seed, unit_atoms, monkeypat
     options = {"max_iter": length, "seed": seed, "unit_atoms": unit_atoms}
     assert isinstance(f.point(atoms, np.zeros(atoms.shape)), GramPoint)
     gram, x, value, slope = iterates(f, atoms, name, **options)
-    monkeypatch.setattr("pursuit.points.base.GRAM_BYTES", 0)
+    monkeypatch.setattr("pursuit.points.gram.GRAM_BYTES", 0)
     assert isinstance(f.point(atoms, np.zeros(atoms.shape)), AmbientPoint)
     ambient, x2, value2, slope2 = iterates(f, atoms, name, **options)
     # A run may meet an exact zero slope in one form and 1e-17 in the other.
@@ -66,7 +67,7 @@ def test_both_forms_count_the_same_products_and_oracle_calls(name, monkeypatch):
     f, atoms = problem(0)
     counted = []
     for limit in (2**28, 0):
-        monkeypatch.setattr("pursuit.points.base.GRAM_BYTES", limit)
+        monkeypatch.setattr("pursuit.points.gram.GRAM_BYTES", limit)
         counts = pursuit.solve(f, atoms, name, max_iter=7, tol=0).counts
         counted.append((counts.oracle_calls, pytest.approx(counts.products, rel=1e-12)))
     assert counted[0] == counted[1]

@@ -42,7 +42,7 @@ def assert_same(ours, theirs):
 class TestOverCoordinates:
     @pytest.fixture(autouse=True)
     def form(self, limit, monkeypatch):
-        monkeypatch.setattr("pursuit.points.base.GRAM_BYTES", limit)
+        monkeypatch.setattr("pursuit.points.gram.GRAM_BYTES", limit)
 
     def test_matching_pursuit_is_steepest_coordinate_descent(self, quadratic):
         H, b, x0, _ = quadratic

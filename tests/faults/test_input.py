@@ -301,7 +301,7 @@ def test_printed_algorithms_refuse_atoms_whose_squared_norms_are_no_numbers():
 @pytest.mark.parametrize("name", methods.NAMED)
 @pytest.mark.parametrize("limit", [0, 2**28])
 def test_no_method_modifies_what_it_is_given(name, limit, monkeypatch):
-    monkeypatch.setattr("pursuit.points.base.GRAM_BYTES", limit)
+    monkeypatch.setattr("pursuit.points.gram.GRAM_BYTES", limit)
     given = {"rows": ROWS, "A": A, "b": MEASURED, "x0": B, "p": np.full(N, 1 / N)}
     given = {key: array.copy() for key, array in given.items()}
     for array in given.values():
@@ -318,7 +318,7 @@ def test_no_method_modifies_what_it_is_given(name, limit, monkeypatch):
 
 @pytest.mark.parametrize("limit", [0, 2**28])
 def test_what_a_callback_does_to_its_snapshot_stays_there(limit, monkeypatch):
-    monkeypatch.setattr("pursuit.points.base.GRAM_BYTES", limit)
+    monkeypatch.setattr("pursuit.points.gram.GRAM_BYTES", limit)
 
     def vandal(shown):
         shown.x[:] = np.nan
@@ -370,7 +370,7 @@ def test_an_error_in_the_objective_passes_with_the_result_so_far():
             return super().gradient(x)
 
         def point(self, atoms, x0):
-            return pursuit.points.base.AmbientPoint(self, atoms, x0)
+            return pursuit.points.ambient.AmbientPoint(self, atoms, x0)
 
     with pytest.raises(Boom, match="numbers ran out") as caught:
         solve(Fragile(B), ATOMS)

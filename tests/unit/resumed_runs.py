@@ -6,7 +6,7 @@ import sys
 import numpy as np
 
 import pursuit
-import pursuit.points.base
+import pursuit.points.gram
 
 
 def problem(form):
@@ -17,7 +17,7 @@ def problem(form):
         X = rng.standard_normal((40, 10))
         f = pursuit.Logistic(X, np.sign(X[:, 0] + rng.standard_normal(40)), l2=0.1)
     rows = rng.standard_normal((25, 10)) * rng.uniform(0.2, 4, 25)[:, None]
-    pursuit.points.base.GRAM_BYTES = 0 if form == "ambient" else 2**28
+    pursuit.points.gram.GRAM_BYTES = 0 if form == "ambient" else 2**28
     return f, pursuit.Sphere(10) if form == "sphere" else pursuit.Dictionary(rows)
 
 

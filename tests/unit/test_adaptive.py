@@ -126,7 +126,7 @@ def test_the_gram_form_and_the_ambient_form_walk_together(exploration, monkeypat
         method = blend(exploration=exploration)
         gram = solve(f, atoms, method, max_iter=25, tol=0)
         with monkeypatch.context() as patch:
-            patch.setattr("pursuit.points.base.GRAM_BYTES", 0)
+            patch.setattr("pursuit.points.gram.GRAM_BYTES", 0)
             ambient = solve(f, atoms, method, max_iter=25, tol=0)
         assert np.allclose(gram.x, ambient.x, rtol=0, atol=1e-9 * np.abs(gram.x).max())
         assert gram.counts.products == pytest.approx(ambient.counts.products, abs=1)

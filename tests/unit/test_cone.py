@@ -103,7 +103,7 @@ def test_no_coefficient_is_ever_negative_and_every_promise_is_kept(name, kind, d
 
 @pytest.mark.parametrize("form", ["gram", "ambient"])
 def test_a_clipped_step_ends_at_zero_exactly(form, monkeypatch):
-    monkeypatch.setattr("pursuit.points.base.GRAM_BYTES", 2**28 if form == "gram" else 0)
+    monkeypatch.setattr("pursuit.points.gram.GRAM_BYTES", 2**28 if form == "gram" else 0)
     f, cone = SquaredDistance([1.0, 0.1, -0.7]), Cone(np.eye(3) + 0.1)
     # Whatever the first coefficient is, the second step wants to take more than all of it.
     result = solve(f, cone, "matching-pursuit", coef0=[0.1 + 0.2, 0.0, 1 / 3], max_iter=500)

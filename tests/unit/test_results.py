@@ -33,7 +33,7 @@ BY_SLOPES = [name for name in methods.NAMED if not methods.NAMED[name]().gradien
 
 @pytest.fixture(params=["gram", "ambient"])
 def form(request, monkeypatch):
-    monkeypatch.setattr("pursuit.points.base.GRAM_BYTES", 2**28 if request.param == "gram" else 0)
+    monkeypatch.setattr("pursuit.points.gram.GRAM_BYTES", 2**28 if request.param == "gram" else 0)
     return request.param
 
 
@@ -262,8 +262,8 @@ class TestStopping:
     @pytest.mark.parametrize("options", [{"target": -1e-9}, {"rtol": 0.0}])
     def test_what_rounding_alone_would_meet_is_not_claimed(self, options, monkeypatch):
         """A point that says −1 for its value is asked to compute it anew."""
-        for form in ("GramPoint", "AmbientPoint"):
-            monkeypatch.setattr(f"pursuit.points.base.{form}.value", lambda self: -1.0)
+        for form in ("gram.GramPoint", "ambient.AmbientPoint"):
+            monkeypatch.setattr(f"pursuit.points.{form}.value", lambda self: -1.0)
         result = solve(F, ATOMS, tol=0, max_iter=3, **options)
         assert result.status is not Status.CONVERGED
 

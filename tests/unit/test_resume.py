@@ -21,7 +21,7 @@ FORMS = ["gram", "ambient", "sphere"]
 
 @pytest.fixture(autouse=True)
 def gram_limit_put_back(monkeypatch):
-    monkeypatch.setattr("pursuit.points.base.GRAM_BYTES", 2**28)
+    monkeypatch.setattr("pursuit.points.gram.GRAM_BYTES", 2**28)
 
 
 @cache

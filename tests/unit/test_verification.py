@@ -33,7 +33,7 @@ OVER_CONES = ("matching-pursuit", "affine-invariant", "random-pursuit", "orthogo
 
 @pytest.fixture(params=["gram", "ambient"])
 def form(request, monkeypatch):
-    monkeypatch.setattr("pursuit.points.base.GRAM_BYTES", 2**28 if request.param == "gram" else 0)
+    monkeypatch.setattr("pursuit.points.gram.GRAM_BYTES", 2**28 if request.param == "gram" else 0)
 
 
 class Reference:

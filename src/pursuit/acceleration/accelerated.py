@@ -14,7 +14,8 @@ from pursuit.geometry.preconditioner import curvatures, preconditioner
 from pursuit.objectives.base import QuadraticObjective
 from pursuit.objectives.linear_models import LinearModel
 from pursuit.objectives.problem import Problem
-from pursuit.points.base import AmbientPoint, Point
+from pursuit.points.ambient import AmbientPoint
+from pursuit.points.base import Point
 from pursuit.rules.advances import Advance
 from pursuit.rules.momentum import Stepper
 from pursuit.rules.run import Run

@@ -7,7 +7,8 @@ from math import sqrt
 from pursuit.acceleration.conjugate import ConjugateStepper
 from pursuit.acceleration.directions import Directions
 from pursuit.base.validation import Array
-from pursuit.points.base import AmbientPoint, Shift
+from pursuit.points.ambient import AmbientPoint
+from pursuit.points.base import Shift
 from pursuit.rules.run import Run
 
 

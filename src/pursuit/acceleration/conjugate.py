@@ -23,7 +23,8 @@ import numpy as np
 
 from pursuit.acceleration.directions import Directions
 from pursuit.base.validation import Array
-from pursuit.points.base import AmbientPoint, Shift
+from pursuit.points.ambient import AmbientPoint
+from pursuit.points.base import Shift
 from pursuit.rules.momentum import Stepper
 from pursuit.rules.run import Progress, Run
 

@@ -9,7 +9,8 @@ from pursuit.acceleration.directions import Directions
 from pursuit.acceleration.plane import Plane
 from pursuit.base.validation import Array
 from pursuit.objectives.linear_models import Expansion, LinearModel
-from pursuit.points.base import AmbientPoint, Shift
+from pursuit.points.ambient import AmbientPoint
+from pursuit.points.base import Shift
 from pursuit.rules.run import Run
 
 SLIGHT = 1e-3

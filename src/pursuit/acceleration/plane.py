@@ -13,7 +13,8 @@ import numpy as np
 
 from pursuit.base.validation import Array
 from pursuit.objectives.linear_models import Expansion, LinearModel
-from pursuit.points.base import AmbientPoint, Shift
+from pursuit.points.ambient import AmbientPoint
+from pursuit.points.base import Shift
 
 NEWTON, ENOUGH = 3, 0.02
 """The most steps on one plane; they end where no direction promises this share of the gain."""

@@ -13,7 +13,8 @@ from pursuit.atoms import Atom, Coordinates
 from pursuit.base.errors import InputError
 from pursuit.base.validation import Array, positive
 from pursuit.objectives.problem import Problem
-from pursuit.points.base import AmbientPoint, Point
+from pursuit.points.ambient import AmbientPoint
+from pursuit.points.base import Point
 from pursuit.rules.advances import Advance, Improve
 from pursuit.rules.run import Progress, Run
 

@@ -16,7 +16,9 @@ from pursuit.base.validation import Array
 from pursuit.objectives.base import QuadraticObjective
 from pursuit.objectives.linear_models import LinearModel
 from pursuit.objectives.problem import Problem
-from pursuit.points.base import AmbientPoint, GramPoint, Point
+from pursuit.points.ambient import AmbientPoint
+from pursuit.points.base import Point
+from pursuit.points.gram import GramPoint
 
 BENT = 1e-7
 """The share of the metric that bends a singular Hessian."""

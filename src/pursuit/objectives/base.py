@@ -120,7 +120,7 @@ class Objective(ABC):
 
     def ambient_point(self, atoms: AtomSet, x0: Array) -> Point:
         """A point that keeps x itself, for rules that look at gradients themselves."""
-        from pursuit.points.base import AmbientPoint
+        from pursuit.points.ambient import AmbientPoint
 
         return AmbientPoint(self, atoms, x0)
 
@@ -165,7 +165,7 @@ class QuadraticObjective(Objective):
         return self.pull(self.image(d))
 
     def point(self, atoms: AtomSet, x0: Array) -> Point:
-        from pursuit.points.base import GramPoint
+        from pursuit.points.gram import GramPoint
 
         if isinstance(atoms, FiniteAtoms) and GramPoint.suits(atoms):
             return GramPoint(self, atoms, x0)

@@ -17,11 +17,11 @@ from pursuit.base.products import times
 from pursuit.base.threads import single_threaded_blas
 from pursuit.base.validation import Array, real_array
 from pursuit.objectives.base import QuadraticObjective
+from pursuit.objectives.factors import Factors
 from pursuit.objectives.quadratic import half_square
 
 if TYPE_CHECKING:
     from pursuit.points.base import Point
-    from pursuit.points.factored import Factors
 
 
 class SparsePlusLowRank:
@@ -99,13 +99,10 @@ class MatrixObjective(QuadraticObjective):
         return (count + 8) * EPS * (terms + self.signal_norm)
 
     def origin(self, atoms: AtomSet) -> Any:
-        from pursuit.points.factored import Factors
-
         return Factors.zero(self.shape, self.dtype)
 
     def point(self, atoms: AtomSet, x0: Any) -> Point:
         from pursuit.atoms.rank_one import RankOne
-        from pursuit.points.factored import Factors
 
         if not isinstance(atoms, RankOne):
             raise InputError(

@@ -1,9 +1,8 @@
-"""Matrices kept as factors, and the points of pursuits over rank-one atoms that live on them."""
+"""Points of pursuits over rank-one atoms, which keep a matrix as factors."""
 
 from __future__ import annotations
 
 from abc import abstractmethod
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,8 +12,10 @@ from pursuit.atoms.rank_one import RankOne
 from pursuit.base.errors import InputError
 from pursuit.base.leading_pair import leading_pair
 from pursuit.base.validation import Array
+from pursuit.objectives.factors import Factors
 from pursuit.objectives.quadratic import half_square
-from pursuit.points.base import Counts, Ledger, Point
+from pursuit.points.base import Point
+from pursuit.points.ledger import Counts, Ledger
 
 if TYPE_CHECKING:
     from pursuit.objectives.matrices import MatrixDistance, MatrixEntries, MatrixObjective
@@ -22,84 +23,6 @@ if TYPE_CHECKING:
 
 OBSERVED = 1e-6
 """The accuracy of a singular pair whose σ₁ alone is wanted, about 12 digits of it."""
-
-
-@dataclass(frozen=True)
-class Factors:
-    """X = left · diag(weights) · rightᵀ, never made dense unless asked.
-
-    Attributes
-    ----------
-    left, weights, right
-        Shapes (m, k), (k,) and (n, k).
-    """
-
-    left: Array
-    weights: Array
-    right: Array
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        return len(self.left), len(self.right)
-
-    @property
-    def dtype(self) -> np.dtype[Any]:
-        return self.weights.dtype
-
-    @property
-    def T(self) -> Factors:
-        return Factors(self.right, self.weights, self.left)
-
-    def __matmul__(self, other: Array) -> Array:
-        inside: Array = self.right.T @ other
-        scaled = self.weights * inside if inside.ndim == 1 else self.weights[:, None] * inside
-        product: Array = self.left @ scaled
-        return product
-
-    def toarray(self) -> Array:
-        """The matrix as an array."""
-        dense: Array = (self.left * self.weights) @ self.right.T
-        return dense
-
-    def entries(self, rows: Array, columns: Array) -> Array:
-        """X at some places, one factor at a time: a place costs one number of memory."""
-        entries = np.zeros(len(rows), self.dtype)
-        for u, weight, v in zip(self.left.T, self.weights, self.right.T, strict=True):
-            entries += weight * u[rows] * v[columns]
-        return entries
-
-    def norm2(self) -> float:
-        """‖X‖²."""
-        inner = (self.left.T @ self.left) * (self.right.T @ self.right)
-        return float(self.weights @ inner @ self.weights)
-
-    @property
-    def terms(self) -> float:
-        """Σ \\|weight\\|·‖u‖‖v‖, the size of what X is a sum of."""
-        sizes = np.linalg.norm(self.left, axis=0) * np.linalg.norm(self.right, axis=0)
-        return float(np.abs(self.weights) @ sizes)
-
-    def astype(self, dtype: Any, copy: bool = True) -> Factors:
-        """The same factors in another precision."""
-        parts = (self.left, self.weights, self.right)
-        left, weights, right = (part.astype(dtype, copy=copy) for part in parts)
-        return Factors(left, weights, right)
-
-    def copy(self) -> Factors:
-        return Factors(self.left.copy(), self.weights.copy(), self.right.copy())
-
-    @staticmethod
-    def of(array: Array) -> Factors:
-        """An array as factors: its singular value decomposition."""
-        left, weights, right = np.linalg.svd(array, full_matrices=False)
-        used = weights > 0
-        return Factors(left[:, used], weights[used], right[used].T)
-
-    @staticmethod
-    def zero(shape: tuple[int, ...], dtype: np.dtype[Any]) -> Factors:
-        rows, columns = shape
-        left, right = np.zeros((rows, 0), dtype), np.zeros((columns, 0), dtype)
-        return Factors(left, np.zeros(0, dtype), right)
 
 
 class FactorLedger(Ledger):

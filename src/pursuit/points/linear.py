@@ -6,7 +6,7 @@ import numpy as np
 
 from pursuit.atoms.base import Atom
 from pursuit.objectives.linear_models import LinearModel
-from pursuit.points.base import AmbientPoint
+from pursuit.points.ambient import AmbientPoint
 
 
 class LinearPoint(AmbientPoint):

@@ -13,7 +13,8 @@ from pursuit.atoms.base import Atom, AtomSet, FiniteAtoms
 from pursuit.atoms.sampling import Sampling, as_sampling
 from pursuit.base.errors import InputError
 from pursuit.base.validation import count, plain_array, positive
-from pursuit.points.base import AmbientPoint, Point
+from pursuit.points.ambient import AmbientPoint
+from pursuit.points.base import Point
 from pursuit.rules.approximate import StaleCorrelations
 from pursuit.rules.run import Choice, Run
 

@@ -5,15 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from math import nan
 
-import numpy as np
-
-from pursuit.atoms.base import AtomSet
 from pursuit.atoms.sampling import as_sampling
-from pursuit.base.errors import InputError
 from pursuit.base.validation import Array
-from pursuit.objectives.base import Objective
 from pursuit.objectives.problem import Problem
-from pursuit.points.base import AmbientPoint, Point
+from pursuit.points.base import Point
+from pursuit.points.blind import BlindPoint
 from pursuit.rules.advances import Advance, Improve
 from pursuit.rules.run import Progress, Run
 from pursuit.rules.steps import ValueSearch
@@ -46,18 +42,3 @@ class Blind(Advance):
 
     def point(self, problem: Problem, x0: Array) -> Point:
         return BlindPoint(problem.f, problem.atoms, x0)
-
-
-class BlindPoint(AmbientPoint):
-    """A point that knows values of f and no slopes."""
-
-    def __init__(self, f: Objective, atoms: AtomSet, x0: Array) -> None:
-        if not isinstance(x0, np.ndarray):
-            raise InputError(f"method: gradient-free cannot run on a {type(f).__name__}")
-        super().__init__(f, atoms, x0)
-
-    def largest_slope(self) -> float:
-        return nan
-
-    def slope_at(self, x: Array, atoms: AtomSet, scale: Array | None) -> float:
-        return nan

@@ -19,7 +19,8 @@ from pursuit import geometry
 from pursuit.atoms.cone import Cone
 from pursuit.base.validation import Array
 from pursuit.methods import Method
-from pursuit.points.base import GramPoint, Point
+from pursuit.points.base import Point
+from pursuit.points.gram import GramPoint
 from pursuit.rules.advances import Greedy
 from pursuit.rules.directions import Direction, Random, Replay, Steepest
 from pursuit.rules.momentum import FixedNu, FixedNuStepper, Plain, Stepper

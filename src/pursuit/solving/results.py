@@ -12,7 +12,7 @@ import numpy as np
 from pursuit.atoms.base import Atom, FiniteAtoms
 from pursuit.base.status import Status
 from pursuit.base.validation import Array
-from pursuit.points.base import Counts
+from pursuit.points.ledger import Counts
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -1,0 +1,174 @@
+"""The ambient form: x itself, and its image under the linear map that makes f cheap."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from pursuit.atoms.base import Atom, AtomSet, FiniteAtoms
+from pursuit.base.products import times
+from pursuit.base.validation import Array
+from pursuit.objectives.base import Objective, QuadraticObjective
+from pursuit.points.base import Point, Shift
+from pursuit.points.ledger import Counts, Ledger
+
+
+class AmbientPoint(Point):
+    """x and its image under f's linear map."""
+
+    _gradient: Array | None
+    _correlations: Array | None
+    _seen: Array | None
+
+    def __init__(self, f: Objective, atoms: AtomSet, x0: Array) -> None:
+        self.f, self.atoms = f, atoms
+        self.counts, self.ledger = Counts(), Ledger(atoms)
+        dtype = np.result_type(f.dtype, atoms.dtype, x0.dtype)
+        self.x0 = x0
+        self.x = x0.astype(dtype, copy=True)
+        image = f.image(self.x)
+        self.image = self.x if image is self.x else image.astype(dtype, copy=True)
+        self.coef = np.zeros(self.ledger.size, dtype)
+        self._changed()
+
+    def share(self) -> AmbientPoint:
+        other = object.__new__(type(self))
+        other.f, other.atoms, other.x0 = self.f, self.atoms, self.x0
+        other.counts, other.ledger = self.counts, self.ledger
+        other.x = np.empty_like(self.x)
+        other.image = other.x if self.image is self.x else np.empty_like(self.image)
+        other.coef = np.zeros(self.ledger.size, self.coef.dtype)
+        other._changed()
+        return other
+
+    def arrays(self) -> dict[str, Array]:
+        self._fit()
+        stored = {"x": self.x, "coef": self.coef}
+        return stored if self.image is self.x else {**stored, "image": self.image}
+
+    @property
+    def vector(self) -> Array:
+        return self.x
+
+    def value(self) -> float:
+        return self.f.value_at(self.x, self.image)
+
+    def value_along(self, gamma: float, z: Atom) -> float:
+        x = self.x - gamma * self.atoms.vector(z)
+        image = x if self.image is self.x else self.image - gamma * self._atom_image(z)
+        return self.f.value_at(x, image)
+
+    def slopes(self, places: Array) -> Array:
+        assert isinstance(self.atoms, FiniteAtoms)
+        if self._correlations is not None:
+            return self._correlations[places]
+        self.counts.products += len(places) / len(self.atoms)
+        return self.atoms.correlate_some(self.gradient(), places)
+
+    def slope_along(self, gamma: float, z: Atom) -> float:
+        x = self.x - gamma * self.atoms.vector(z)
+        image = x if self.image is self.x else self.image - gamma * self._atom_image(z)
+        self._touch()
+        return self.atoms.inner(self.f.gradient_at(x, image), z)
+
+    def gradient(self) -> Array:
+        """∇f(x), kept until x changes."""
+        if self._gradient is None:
+            self._gradient = self.f.gradient_at(self.x, self.image)
+        return self._gradient
+
+    def slope(self, z: Atom) -> float:
+        if self._correlations is not None:
+            return float(self._correlations[z])
+        self._touch()
+        return self.atoms.inner(self.gradient(), z)
+
+    def steepest(self) -> tuple[Atom, float]:
+        self.counts.oracle_calls += 1
+        if isinstance(self.atoms, FiniteAtoms):
+            c = self.atoms.admissible(self.correlations(), self.coef)
+            z = int(np.argmax(np.abs(c)))
+            return z, float(c[z])
+        self._look()
+        z = self.atoms.lmo(self.gradient())
+        return z, self.atoms.inner(self.gradient(), z)
+
+    def correlations(self) -> Array:
+        assert isinstance(self.atoms, FiniteAtoms)
+        self._look()
+        if self._correlations is None:
+            self._correlations = self._observed()
+        return self._correlations
+
+    def _observed(self) -> Array:
+        """The correlations, which a look may find where an observation has left them."""
+        assert isinstance(self.atoms, FiniteAtoms)
+        if self._seen is None:
+            here = self._gradient
+            here = self.f.gradient_at(self.x, self.image) if here is None else here
+            self._seen = self.atoms.correlate(here)
+        return self._seen
+
+    def largest_slope(self) -> float:
+        if not isinstance(self.atoms, FiniteAtoms):
+            return self.atoms.dual_norm(self.f.gradient_at(self.x, self.image))
+        return float(np.abs(self.atoms.admissible(self._observed(), self.coef)).max())
+
+    def curvature(self, z: Atom) -> float:
+        vector = self.atoms.vector(z)
+        return self.f.curvature(vector, vector if self.image is self.x else self._atom_image(z))
+
+    def move(self, gamma: float, z: Atom) -> None:
+        self._add(gamma, z)
+        self.x -= gamma * self.atoms.vector(z)
+        if self.image is not self.x:
+            self.image -= gamma * self._atom_image(z)
+        self._touch()
+        self._changed()
+
+    def move_all(self, gammas: Array, places: Array, effects: Array) -> None:
+        self._fit()
+        self.coef[places] -= gammas
+        self.image -= times(effects.T, gammas).reshape(self.image.shape)
+        if self.image is not self.x:
+            for gamma, place in zip(gammas.tolist(), places.tolist(), strict=True):
+                self.atoms.shift(self.x, gamma, self.ledger.atom(place))
+        self._touch(len(places))
+        self._changed()
+
+    def along(self, z: Atom) -> Shift:
+        coef = np.zeros_like(self.coef)
+        coef[self.ledger.place(z)] = 1
+        return self._shift(coef, self.atoms.vector(z), lambda x: self._atom_image(z))
+
+    def gather(self, weights: Array) -> Shift:
+        assert isinstance(self.atoms, FiniteAtoms)
+        self.counts.products += 1
+        return self._shift(weights, self.atoms.combine(weights), self.f.image)
+
+    def _shift(self, coef: Array, x: Array, image: Callable[[Array], Array]) -> Shift:
+        if self.image is self.x:
+            return {"x": x, "coef": coef}
+        return {"x": x, "coef": coef, "image": image(x)}
+
+    def bilinear(self, rows: Shift, direction: Shift) -> Array:
+        assert isinstance(self.f, QuadraticObjective)
+        name = "x" if self.image is self.x else "image"
+        if self.f.isometric:
+            return rows[name] @ direction[name].reshape(-1)
+        return rows["x"] @ self.f.pull(direction[name]).reshape(-1)
+
+    def refresh(self) -> None:
+        if isinstance(self.atoms, FiniteAtoms):
+            self.x[...] = self.assembled(self.atoms, self.x0, self.coef)
+        if self.image is not self.x:
+            self.image[...] = self.f.image(self.x.astype(np.float64, copy=False))
+        self._changed()
+
+    def _atom_image(self, z: Atom) -> Array:
+        return self.f.atom_image(self.atoms, z)
+
+    def _changed(self) -> None:
+        self.looked = False
+        self._gradient = self._correlations = self._seen = None

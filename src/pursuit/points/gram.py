@@ -1,0 +1,172 @@
+"""The Gram form of a quadratic: the correlations of all atoms with its gradient."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from pursuit.atoms.base import Atom, FiniteAtoms
+from pursuit.base.products import times
+from pursuit.base.validation import Array
+from pursuit.objectives.base import QuadraticObjective
+from pursuit.points.base import Point, Shift
+from pursuit.points.ledger import Counts, Ledger
+
+GRAM_BYTES = 2**28
+"""A Gram matrix larger than this is not formed; the ambient form is used instead."""
+
+
+class Gram:
+    """What the points of a run over a quadratic share: f at x0, and rows of G = Z H Zᵀ.
+
+    `known` says which rows there are. One is computed when a step first needs it, by itself and
+    always in the same way, so that a resumed run finds the same bits.
+    """
+
+    def __init__(self, f: QuadraticObjective, atoms: FiniteAtoms, x0: Array, counts: Counts):
+        self.f, self.atoms, self.x0, self.counts = f, atoms, x0, counts
+        n = len(atoms)
+        self.dtype = np.result_type(f.dtype, atoms.dtype, x0.dtype)
+        self.value = f.value(x0)
+        self.correlations = atoms.correlate(f.gradient(x0)).astype(self.dtype, copy=False)
+        self.rows: Array = np.empty((n, n), self.dtype)
+        self.known = np.zeros(n, np.bool_)
+        self._unknown = n
+
+    def adopt(self, other: Gram) -> None:
+        """Share the rows of another one for the same f and atoms."""
+        self.rows, self.known, self._unknown = other.rows, other.known, other._unknown
+        self.counts.setup += other.counts.setup
+
+    def row(self, j: int) -> Array:
+        """⟨z_i, H z_j⟩ for every i."""
+        if not self.known[j]:
+            self.rows[j] = self.atoms.correlate(self.f.pull(self.f.atom_image(self.atoms, j)))
+            self.known[j] = True
+            self._unknown -= 1
+            self.counts.setup += 1
+        row: Array = self.rows[j]
+        return row
+
+    def apply(self, weights: Array) -> Array:
+        """G · weights, through the rows of its non-zero entries."""
+        places = np.flatnonzero(weights)
+        for j in places.tolist() if self._unknown else ():
+            self.row(j)
+        # What is computed depends on the weights alone, not on the rows known so far.
+        if len(places) == len(weights):
+            return times(self.rows, weights)
+        return times(self.rows[places].T, weights[places])
+
+
+class GramPoint(Point):
+    """Coefficients and the correlations s = Z∇f(x) = s0 + G·coef of a quadratic."""
+
+    atoms: FiniteAtoms
+
+    def __init__(self, f: QuadraticObjective, atoms: FiniteAtoms, x0: Array) -> None:
+        self.f, self.atoms = f, atoms
+        self.counts, self.ledger = Counts(), Ledger(atoms)
+        self.gram = Gram(f, atoms, x0, self.counts)
+        self.coef = np.zeros(len(atoms), self.gram.dtype)
+        self.s = self.gram.correlations.copy()
+        self._changed()
+
+    @staticmethod
+    def suits(atoms: FiniteAtoms) -> bool:
+        """Whether the Gram matrix is small enough to keep."""
+        return len(atoms) ** 2 * atoms.dtype.itemsize <= GRAM_BYTES
+
+    def share(self) -> GramPoint:
+        other = object.__new__(GramPoint)
+        other.f, other.atoms, other.gram = self.f, self.atoms, self.gram
+        other.counts, other.ledger = self.counts, self.ledger
+        other.coef, other.s = np.empty_like(self.coef), np.empty_like(self.s)
+        other._changed()
+        return other
+
+    def arrays(self) -> dict[str, Array]:
+        return {"coef": self.coef, "s": self.s}
+
+    def adopt(self, other: Point) -> None:
+        assert isinstance(other, GramPoint)
+        self.gram.adopt(other.gram)
+
+    def _fit(self) -> None:
+        pass
+
+    @property
+    def vector(self) -> Array:
+        return self.gram.x0 + self.atoms.combine(self.coef)
+
+    def value(self) -> float:
+        # f(x0 + Zᵀa) = f(x0) + s0·a + ½ aᵀGa, and Ga = s − s0.
+        both = self.gram.correlations.astype(np.float64) + self.s
+        return self.gram.value + 0.5 * float(self.coef @ both)
+
+    def value_along(self, gamma: float, z: Atom) -> float:
+        return self.value() - gamma * float(self.s[z]) + 0.5 * gamma**2 * self.curvature(z)
+
+    def slope(self, z: Atom) -> float:
+        if not self.looked:
+            self._touch()
+        return float(self.s[z])
+
+    def slopes(self, places: Array) -> Array:
+        if not self.looked:
+            self._touch(len(places))
+        return self.s[places]
+
+    def slope_along(self, gamma: float, z: Atom) -> float:
+        return float(self.s[z]) - gamma * self.curvature(z)
+
+    def steepest(self) -> tuple[Atom, float]:
+        self.counts.oracle_calls += 1
+        self._look()
+        c = self.atoms.admissible(self.s, self.coef)
+        z = int(np.abs(c).argmax())
+        return z, float(c[z])
+
+    def correlations(self) -> Array:
+        self._look()
+        return self.s
+
+    def largest_slope(self) -> float:
+        return float(np.abs(self.atoms.admissible(self.s, self.coef)).max())
+
+    def curvature(self, z: Atom) -> float:
+        return float(self.gram.row(z)[z])
+
+    def move(self, gamma: float, z: Atom) -> None:
+        self.coef[z] -= gamma
+        self.s -= gamma * self.gram.row(z)
+        self._touch()
+        self.looked = False
+
+    def effect(self, z: Atom) -> Array:
+        return self.gram.row(z)
+
+    def move_all(self, gammas: Array, places: Array, effects: Array) -> None:
+        self.coef[places] -= gammas
+        self.s -= times(effects.T, gammas)
+        self._touch(len(places))
+        self.looked = False
+
+    def along(self, z: Atom) -> Shift:
+        coef = np.zeros_like(self.coef)
+        coef[z] = 1
+        return {"coef": coef, "s": self.gram.row(z)}
+
+    def gather(self, weights: Array) -> Shift:
+        self.counts.products += 1
+        return {"coef": weights, "s": self.gram.apply(weights)}
+
+    def refresh(self) -> None:
+        # Not from the Gram matrix: s is a small difference of what its rows sum up to.
+        if self.coef.dtype == np.float64:
+            x = self.vector
+        else:
+            places = np.flatnonzero(self.coef)
+            weights = self.coef[places].astype(np.float64)
+            x = self.gram.x0 + self.atoms.combine_some(weights, places)
+        self.s[...] = self.atoms.correlate(self.f.gradient(x))
+        self._changed()
