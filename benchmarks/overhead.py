@@ -21,6 +21,7 @@ import numpy as np
 
 import pursuit
 from pursuit.methods import NAMED
+from pursuit.points import choose
 from pursuit.points.gram import GramPoint
 from pursuit.solving.compiled import Stretch
 
@@ -45,7 +46,7 @@ def microseconds(name: str, compiled: bool) -> tuple[float, float]:
     rng = np.random.default_rng(0)
     f = pursuit.SquaredDistance(rng.standard_normal(D))
     atoms = pursuit.Dictionary(rng.standard_normal((N, D)))
-    assert isinstance(f.point(atoms, np.zeros(D)), GramPoint)
+    assert isinstance(choose(f, atoms, np.zeros(D)), GramPoint)
     trace = pursuit.solve(f, atoms, name, max_iter=ITERATIONS, tol=0, every=EVERY).trace
     # The first half meets atoms for the first time, and computes their Gram rows.
     stretches = np.diff(trace.seconds)[ITERATIONS // EVERY // 2 :] / EVERY * 1e6

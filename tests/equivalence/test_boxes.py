@@ -39,7 +39,7 @@ class Case:
         self.L_A = max(z @ H @ z for z in self.rows)
         self.nu = r * np.linalg.norm(self.rows, axis=1).max() ** 2
 
-    def iterates(self, method):
+    def iterates(self, method, limit):
         """x_0 … x_T of the library, in the scale of the atoms as given."""
         seen = []
         pursuit.solve(
@@ -51,6 +51,7 @@ class Case:
             tol=0,
             every=1,
             unit_atoms=False,
+            gram_bytes=limit,
             callback=lambda shown: seen.append(shown.x),
         )
         return np.array(seen)
@@ -62,9 +63,8 @@ def kind(request):
 
 
 @pytest.fixture(params=FORMS)
-def form(request, monkeypatch):
-    monkeypatch.setattr("pursuit.points.gram.GRAM_BYTES", FORMS[request.param])
-    return request.param
+def limit(request):
+    return FORMS[request.param]
 
 
 def assert_same(ours, printed):
@@ -74,37 +74,36 @@ def assert_same(ours, printed):
     assert apart <= 1e-10 * largest
 
 
-@pytest.mark.usefixtures("form")
 @pytest.mark.parametrize("seed", SEEDS)
 class TestEveryIterateIsThatOfTheBox:
-    def test_algorithm_1(self, kind, seed):
+    def test_algorithm_1(self, kind, seed, limit):
         case = Case(kind, seed)
         printed = boxes.generalized_matching_pursuit(case.gradient, case.rows, case.L, case.x0, T)
-        assert_same(case.iterates("matching-pursuit"), printed)
+        assert_same(case.iterates("matching-pursuit", limit), printed)
 
-    def test_algorithm_2(self, kind, seed):
+    def test_algorithm_2(self, kind, seed, limit):
         case = Case(kind, seed)
         printed = boxes.affine_invariant_matching_pursuit(
             case.gradient, case.rows, case.L_A, case.x0, T
         )
-        assert_same(case.iterates("affine-invariant"), printed)
+        assert_same(case.iterates("affine-invariant", limit), printed)
 
-    def test_algorithm_3(self, kind, seed):
+    def test_algorithm_3(self, kind, seed, limit):
         case = Case(kind, seed)
         # Any number serves as ν′ here: both sides get the same one.
         printed = boxes.accelerated_random_pursuit(
             case.gradient, case.rows, case.L, case.nu, case.x0, case.draws
         )
         replayed = methods.accelerated_random(nu=case.nu, direction=pursuit.Replay(case.draws))
-        assert_same(case.iterates(replayed), printed)
+        assert_same(case.iterates(replayed, limit), printed)
 
-    def test_algorithm_4(self, kind, seed):
+    def test_algorithm_4(self, kind, seed, limit):
         case = Case(kind, seed)
         printed = boxes.accelerated_matching_pursuit(
             case.gradient, case.rows, case.L, case.nu, case.x0, case.draws
         )
         replayed = methods.accelerated_matching_pursuit(probe=pursuit.Replay(case.draws))
-        assert_same(case.iterates(replayed), printed)
+        assert_same(case.iterates(replayed, limit), printed)
 
 
 def test_a_run_draws_what_its_seed_says_and_replaying_the_draws_gives_the_same_run():

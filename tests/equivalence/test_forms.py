@@ -5,6 +5,7 @@ import pytest
 
 import pursuit
 from pursuit.methods import NAMED
+from pursuit.points import choose
 from pursuit.points.ambient import AmbientPoint
 from pursuit.points.gram import GramPoint
 
@@ -42,16 +43,15 @@ def iterates(f, atoms, method, **options):
 @pytest.mark.parametrize("unit_atoms", [True, False])
 @pytest.mark.parametrize("seed", SEEDS)
 @pytest.mark.parametrize("name", BY_SLOPES)
-def test_the_gram_form_equals_the_ambient_form(name, seed, unit_atoms, monkeypatch):
+def test_the_gram_form_equals_the_ambient_form(name, seed, unit_atoms):
     f, atoms = problem(seed)
     # What the adaptive and corrective methods choose depends on the last bits in the long run.
     length = 200 if name in PRINTED else 25
     options = {"max_iter": length, "seed": seed, "unit_atoms": unit_atoms}
-    assert isinstance(f.point(atoms, np.zeros(atoms.shape)), GramPoint)
+    assert isinstance(choose(f, atoms, np.zeros(atoms.shape)), GramPoint)
     gram, x, value, slope = iterates(f, atoms, name, **options)
-    monkeypatch.setattr("pursuit.points.gram.GRAM_BYTES", 0)
-    assert isinstance(f.point(atoms, np.zeros(atoms.shape)), AmbientPoint)
-    ambient, x2, value2, slope2 = iterates(f, atoms, name, **options)
+    assert isinstance(choose(f, atoms, np.zeros(atoms.shape), gram_bytes=0), AmbientPoint)
+    ambient, x2, value2, slope2 = iterates(f, atoms, name, gram_bytes=0, **options)
     # A run may meet an exact zero slope in one form and 1e-17 in the other.
     t = min(len(x), len(x2))
     assert np.linalg.norm(x[-1] - x2[-1]) <= 1e-10 * np.linalg.norm(x2[-1])
@@ -63,12 +63,11 @@ def test_the_gram_form_equals_the_ambient_form(name, seed, unit_atoms, monkeypat
 
 
 @pytest.mark.parametrize("name", NAMED)
-def test_both_forms_count_the_same_products_and_oracle_calls(name, monkeypatch):
+def test_both_forms_count_the_same_products_and_oracle_calls(name):
     f, atoms = problem(0)
     counted = []
     for limit in (2**28, 0):
-        monkeypatch.setattr("pursuit.points.gram.GRAM_BYTES", limit)
-        counts = pursuit.solve(f, atoms, name, max_iter=7, tol=0).counts
+        counts = pursuit.solve(f, atoms, name, max_iter=7, tol=0, gram_bytes=limit).counts
         counted.append((counts.oracle_calls, pytest.approx(counts.products, rel=1e-12)))
     assert counted[0] == counted[1]
 

@@ -40,11 +40,7 @@ def assert_same(ours, theirs):
 
 @pytest.mark.parametrize("limit", [0, 2**28])
 class TestOverCoordinates:
-    @pytest.fixture(autouse=True)
-    def form(self, limit, monkeypatch):
-        monkeypatch.setattr("pursuit.points.gram.GRAM_BYTES", limit)
-
-    def test_matching_pursuit_is_steepest_coordinate_descent(self, quadratic):
+    def test_matching_pursuit_is_steepest_coordinate_descent(self, quadratic, limit):
         H, b, x0, _ = quadratic
         L = np.linalg.eigvalsh(H)[-1]
         textbook = [x0.copy()]
@@ -54,9 +50,14 @@ class TestOverCoordinates:
             i = np.argmax(np.abs(g))
             x[i] -= g[i] / L
             textbook.append(x)
-        assert_same(visited(Quadratic(H, b), Coordinates(12), "matching-pursuit", x0), textbook)
+        assert_same(
+            visited(Quadratic(H, b), Coordinates(12), "matching-pursuit", x0, gram_bytes=limit),
+            textbook,
+        )
 
-    def test_affine_invariant_pursuit_has_the_largest_coordinate_wise_constant(self, quadratic):
+    def test_affine_invariant_pursuit_has_the_largest_coordinate_wise_constant(
+        self, quadratic, limit
+    ):
         H, b, x0, _ = quadratic
         textbook = [x0.copy()]
         for _ in range(T):
@@ -65,9 +66,12 @@ class TestOverCoordinates:
             i = np.argmax(np.abs(g))
             x[i] -= g[i] / np.diag(H).max()
             textbook.append(x)
-        assert_same(visited(Quadratic(H, b), Coordinates(12), "affine-invariant", x0), textbook)
+        assert_same(
+            visited(Quadratic(H, b), Coordinates(12), "affine-invariant", x0, gram_bytes=limit),
+            textbook,
+        )
 
-    def test_exact_line_search_is_the_gauss_southwell_method(self, quadratic):
+    def test_exact_line_search_is_the_gauss_southwell_method(self, quadratic, limit):
         H, b, x0, _ = quadratic
         textbook = [x0.copy()]
         for _ in range(T):
@@ -77,9 +81,11 @@ class TestOverCoordinates:
             x[i] = (b[i] - H[i] @ x) / H[i, i]
             textbook.append(x)
         exact = methods.matching_pursuit(step=pursuit.ExactLineSearch())
-        assert_same(visited(Quadratic(H, b), Coordinates(12), exact, x0), textbook)
+        assert_same(
+            visited(Quadratic(H, b), Coordinates(12), exact, x0, gram_bytes=limit), textbook
+        )
 
-    def test_replayed_draws_are_random_coordinate_descent(self, quadratic):
+    def test_replayed_draws_are_random_coordinate_descent(self, quadratic, limit):
         H, b, x0, draws = quadratic
         L = np.linalg.eigvalsh(H)[-1]
         textbook = [x0.copy()]
@@ -88,13 +94,17 @@ class TestOverCoordinates:
             x[i] -= (H[i] @ x - b[i]) / L
             textbook.append(x)
         replayed = methods.matching_pursuit(direction=Replay(draws))
-        assert_same(visited(Quadratic(H, b), Coordinates(12), replayed, x0), textbook)
+        assert_same(
+            visited(Quadratic(H, b), Coordinates(12), replayed, x0, gram_bytes=limit), textbook
+        )
 
-    def test_random_pursuit_is_random_coordinate_descent(self, quadratic):
+    def test_random_pursuit_is_random_coordinate_descent(self, quadratic, limit):
         """One coordinate a step, by −⟨∇f, e_i⟩/L, and every coordinate about as often."""
         H, b, x0, _ = quadratic
         L = np.linalg.eigvalsh(H)[-1]
-        ours = visited(Quadratic(H, b), Coordinates(12), methods.random_pursuit(), x0)
+        ours = visited(
+            Quadratic(H, b), Coordinates(12), methods.random_pursuit(), x0, gram_bytes=limit
+        )
         moved = np.abs(np.diff(ours, axis=0)).argmax(axis=1)
         textbook = [x0.copy()]
         for i in moved:
@@ -105,12 +115,15 @@ class TestOverCoordinates:
         drawn = np.bincount(moved, minlength=12)
         assert 0.3 * T / 12 < drawn.min() <= drawn.max() < 2 * T / 12
 
-    def test_the_default_constants_of_the_accelerated_methods_are_n(self, quadratic):
+    def test_the_default_constants_of_the_accelerated_methods_are_n(self, quadratic, limit):
         """ν = ν′ = n for coordinates: a run with them is the run where they are computed."""
         H, b, x0, _ = quadratic
         f, e = Quadratic(H, b), Coordinates(12)
         for name in (methods.accelerated_random, methods.accelerated_matching_pursuit):
-            assert_same(visited(f, e, name(), x0), visited(f, e, name(nu=12), x0))
+            assert_same(
+                visited(f, e, name(), x0, gram_bytes=limit),
+                visited(f, e, name(nu=12), x0, gram_bytes=limit),
+            )
 
 
 class TestOverTheSphere:

@@ -300,30 +300,29 @@ def test_printed_algorithms_refuse_atoms_whose_squared_norms_are_no_numbers():
 
 @pytest.mark.parametrize("name", methods.NAMED)
 @pytest.mark.parametrize("limit", [0, 2**28])
-def test_no_method_modifies_what_it_is_given(name, limit, monkeypatch):
-    monkeypatch.setattr("pursuit.points.gram.GRAM_BYTES", limit)
+def test_no_method_modifies_what_it_is_given(name, limit):
     given = {"rows": ROWS, "A": A, "b": MEASURED, "x0": B, "p": np.full(N, 1 / N)}
     given = {key: array.copy() for key, array in given.items()}
     for array in given.values():
         array.setflags(write=False)
     f, atoms = LeastSquares(given["A"], given["b"]), Dictionary(given["rows"])
+    options = {"max_iter": 30, "gram_bytes": limit}
     for unit_atoms in (True, False):
-        solve(f, atoms, name, x0=given["x0"], max_iter=30, unit_atoms=unit_atoms)
+        solve(f, atoms, name, x0=given["x0"], unit_atoms=unit_atoms, **options)
     Sampling(atoms, given["p"]).moments
     unlocked = {"rows": ROWS.copy(), "coef0": np.ones(N)}
-    solve(F, Dictionary(unlocked["rows"]), name, coef0=unlocked["coef0"], max_iter=30)
+    solve(F, Dictionary(unlocked["rows"]), name, coef0=unlocked["coef0"], **options)
     np.testing.assert_array_equal(unlocked["rows"], ROWS)
     np.testing.assert_array_equal(unlocked["coef0"], np.ones(N))
 
 
 @pytest.mark.parametrize("limit", [0, 2**28])
-def test_what_a_callback_does_to_its_snapshot_stays_there(limit, monkeypatch):
-    monkeypatch.setattr("pursuit.points.gram.GRAM_BYTES", limit)
-
+def test_what_a_callback_does_to_its_snapshot_stays_there(limit):
     def vandal(shown):
         shown.x[:] = np.nan
 
-    quiet, spoiled = (solve(F, ATOMS, max_iter=20, callback=c) for c in (None, vandal))
+    options = {"max_iter": 20, "gram_bytes": limit}
+    quiet, spoiled = (solve(F, ATOMS, callback=c, **options) for c in (None, vandal))
     np.testing.assert_array_equal(spoiled.x, quiet.x)
 
 
@@ -369,9 +368,6 @@ def test_an_error_in_the_objective_passes_with_the_result_so_far():
                 raise Boom("numbers ran out")
             return super().gradient(x)
 
-        def point(self, atoms, x0):
-            return pursuit.points.ambient.AmbientPoint(self, atoms, x0)
-
     with pytest.raises(Boom, match="numbers ran out") as caught:
-        solve(Fragile(B), ATOMS)
+        solve(Fragile(B), ATOMS, gram_bytes=0)
     assert 0 < caught.value.partial_result.iterations < 10

@@ -21,6 +21,7 @@ from pursuit import (
     methods,
     solve,
 )
+from pursuit.points import choose
 from pursuit.testing import check_objective
 
 SEARCH = methods.matching_pursuit(step=ExactLineSearch())
@@ -128,7 +129,7 @@ class Watched(np.ndarray):
 def test_a_random_step_along_a_sparse_column_touches_only_its_samples():
     X = random_array((5000, 400), density=0.002, rng=np.random.default_rng(6), format="csc")
     f = Logistic(X, np.random.default_rng(7).random(5000) < 0.5, l2=0.1)
-    x = f.point(Coordinates(400), np.zeros(400))
+    x = choose(f, Coordinates(400), np.zeros(400))
     # Reading all samples would go through the slopes of the full gradient.
     x.f.gradient_at = None
     f.y, f.weights = f.y.view(Watched), f.weights.view(Watched)
@@ -151,7 +152,7 @@ def test_the_image_stays_in_step_with_x(atoms):
     }
     f = Huber(X, y, delta=1.0, l2=0.1)
     unit = sets[atoms].unit().atoms
-    x = f.point(unit, np.zeros(12))
+    x = choose(f, unit, np.zeros(12))
     for z in unit.draw(np.random.default_rng(9), 200):
         slope = x.slope(z)
         assert slope == pytest.approx(float(f.gradient(x.vector) @ unit.vector(z)), rel=1e-9)

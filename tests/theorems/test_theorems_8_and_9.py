@@ -24,6 +24,7 @@ from pursuit import (
     rates,
     solve,
 )
+from pursuit.points import choose
 from pursuit.rules.run import Run
 
 SLACK = 1e-9
@@ -137,7 +138,7 @@ def growth(case, d, algorithm, factor):
     for j in range(len(case.Z)):
         run = Run(Problem(f, case.atoms), seed=0)
         method = algorithm(case, [j], factor)
-        stepper = method.momentum.start(run, method.advance, f.point(case.atoms, x0))
+        stepper = method.momentum.start(run, method.advance, choose(f, case.atoms, x0))
         run.memory["beta"] = beta
         stepper.step()
         v = stepper.v.vector
@@ -190,7 +191,7 @@ class Model:
         self.case, self.terms = case, []
         method = algorithm(case, draws)
         run = Run(Problem(case.f, case.atoms), seed=0)
-        stepper = method.momentum.start(run, method.advance, case.f.point(case.atoms, case.x0))
+        stepper = method.momentum.start(run, method.advance, choose(case.f, case.atoms, case.x0))
         L, nu = stepper.L, stepper.nu
         for j in draws:
             beta = run.memory["beta"]

@@ -6,7 +6,6 @@ import sys
 import numpy as np
 
 import pursuit
-import pursuit.points.gram
 
 
 def problem(form):
@@ -17,15 +16,13 @@ def problem(form):
         X = rng.standard_normal((40, 10))
         f = pursuit.Logistic(X, np.sign(X[:, 0] + rng.standard_normal(40)), l2=0.1)
     rows = rng.standard_normal((25, 10)) * rng.uniform(0.2, 4, 25)[:, None]
-    pursuit.points.gram.GRAM_BYTES = 0 if form == "ambient" else 2**28
     return f, pursuit.Sphere(10) if form == "sphere" else pursuit.Dictionary(rows)
 
 
 def run(form, name, every, max_iter, **options):
     f, atoms = problem(form)
-    return pursuit.solve(
-        f, atoms, name, tol=0, seed=5, every=every, max_iter=max_iter, progress=False, **options
-    )
+    options |= {"tol": 0, "seed": 5, "every": every, "max_iter": max_iter, "progress": False}
+    return pursuit.solve(f, atoms, name, gram_bytes=0 if form == "ambient" else None, **options)
 
 
 def bits(result):

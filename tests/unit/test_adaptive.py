@@ -27,6 +27,7 @@ from pursuit import (
 from pursuit.acceleration.adaptive import exploring
 from pursuit.methods import Method
 from pursuit.objectives.problem import Problem
+from pursuit.points import Needs, choose
 from pursuit.rules.run import Run
 
 
@@ -46,7 +47,7 @@ def blend(advance=None, **options):
 
 
 def at(f, atoms, x0=None):
-    return f.ambient_point(atoms, np.zeros(f.shape) if x0 is None else x0)
+    return choose(f, atoms, np.zeros(f.shape) if x0 is None else x0, Needs.VECTOR)
 
 
 @pytest.mark.parametrize("m", [1, 4])
@@ -103,7 +104,7 @@ def test_a_matrix_objective_has_the_energy_of_its_dense_twin():
     energies = []
     for f in (MatrixDistance(B), SquaredDistance(B)):
         run = Run(Problem(f, atoms), 0)
-        y = f.point(atoms, f.origin(atoms))
+        y = choose(f, atoms, f.origin(atoms))
         energies.append(exploring(run, None, 1)(y)[0])
     assert energies[0] == pytest.approx(energies[1])
 
@@ -120,14 +121,12 @@ def test_an_iteration_counts_one_look_one_atom_and_what_v_moves_along():
 
 
 @pytest.mark.parametrize("exploration", [None, 3])
-def test_the_gram_form_and_the_ambient_form_walk_together(exploration, monkeypatch):
+def test_the_gram_form_and_the_ambient_form_walk_together(exploration):
     for seed in range(5):
         f, atoms = problem(seed)
         method = blend(exploration=exploration)
         gram = solve(f, atoms, method, max_iter=25, tol=0)
-        with monkeypatch.context() as patch:
-            patch.setattr("pursuit.points.gram.GRAM_BYTES", 0)
-            ambient = solve(f, atoms, method, max_iter=25, tol=0)
+        ambient = solve(f, atoms, method, max_iter=25, tol=0, gram_bytes=0)
         assert np.allclose(gram.x, ambient.x, rtol=0, atol=1e-9 * np.abs(gram.x).max())
         assert gram.counts.products == pytest.approx(ambient.counts.products, abs=1)
 

@@ -101,12 +101,12 @@ def test_no_coefficient_is_ever_negative_and_every_promise_is_kept(name, kind, d
     assert left > 0  # atoms that had a coefficient lost it
 
 
-@pytest.mark.parametrize("form", ["gram", "ambient"])
-def test_a_clipped_step_ends_at_zero_exactly(form, monkeypatch):
-    monkeypatch.setattr("pursuit.points.gram.GRAM_BYTES", 2**28 if form == "gram" else 0)
+@pytest.mark.parametrize("limit", [2**28, 0], ids=["gram", "ambient"])
+def test_a_clipped_step_ends_at_zero_exactly(limit):
     f, cone = SquaredDistance([1.0, 0.1, -0.7]), Cone(np.eye(3) + 0.1)
     # Whatever the first coefficient is, the second step wants to take more than all of it.
-    result = solve(f, cone, "matching-pursuit", coef0=[0.1 + 0.2, 0.0, 1 / 3], max_iter=500)
+    options = {"coef0": [0.1 + 0.2, 0.0, 1 / 3], "max_iter": 500, "gram_bytes": limit}
+    result = solve(f, cone, "matching-pursuit", **options)
     assert result.success
     assert result.coef.toarray()[2] == 0
     assert 2 not in result.support

@@ -24,6 +24,7 @@ from pursuit.acceleration.directions import Directions
 from pursuit.acceleration.plane import Plane
 from pursuit.objectives.linear_models import LinearModel
 from pursuit.objectives.problem import Problem
+from pursuit.points import Needs, choose
 from pursuit.rules.run import Run
 
 
@@ -84,7 +85,7 @@ def test_what_is_kept_is_bounded_in_bytes():
 
 def plane(f, atoms, x0, seed=1, count=3):
     rng = np.random.default_rng(seed)
-    x = f.ambient_point(atoms, x0)
+    x = choose(f, atoms, x0, Needs.VECTOR)
     weights = rng.standard_normal((count, len(atoms)))
     rows = [x.gather(row) for row in weights]
     directions = {name: np.array([row[name] for row in rows]) for name in rows[0]}

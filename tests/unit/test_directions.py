@@ -22,8 +22,10 @@ from pursuit import (
     Subset,
     geometry,
     methods,
+    points,
     solve,
 )
+from pursuit.points import Needs
 from pursuit.rules.approximate import StaleCorrelations
 from pursuit.rules.run import Run
 
@@ -73,7 +75,7 @@ def test_the_oracle_gives_the_atom_that_maximises_the_correlation(atoms):
     choose = Steepest().start(Run(Problem(f, atoms), seed=0))
     for _ in range(50):
         x = atoms.vector(atoms.draw(rng, 1)[0])
-        z, c, slope = choose(f.ambient_point(atoms, x))
+        z, c, slope = choose(points.choose(f, atoms, x, Needs.VECTOR))
         best = atoms.lmo(x - b)
         np.testing.assert_array_equal(atoms.vector(z), atoms.vector(best))
         assert abs(c) == slope == pytest.approx(abs(atoms.inner(x - b, best)))
@@ -97,7 +99,7 @@ def test_the_quality_is_never_below_delta_in_ten_thousand_calls(delta, scaled):
     f, atoms = SquaredDistance(np.zeros(12)), Dictionary(rows)
     choose = Approximate(delta).start(Run(Problem(f, atoms), seed=0))
     for g in walk(2, 12, calls):
-        z, c, slope = choose(f.ambient_point(atoms, g))  # whose gradient is g
+        z, c, slope = choose(points.choose(f, atoms, g, Needs.VECTOR))  # whose gradient is g
         exact = rows @ g
         best = np.abs(exact).max()
         assert abs(c - exact[z]) <= 1e-12 * best
@@ -250,7 +252,7 @@ def test_it_takes_the_best_of_the_atoms_it_drew_and_draws_every_subset_as_often(
     f = SquaredDistance(rng.standard_normal(4))
     choose_run = Run(Problem(f, atoms), 0)
     choose = Subset(2).start(choose_run)
-    x = f.point(atoms, np.zeros(4))
+    x = points.choose(f, atoms, np.zeros(4))
     c = np.abs(x.correlations())
     order = np.argsort(-c)
     picks = [choose(x) for _ in range(6000)]

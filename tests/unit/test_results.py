@@ -2,6 +2,7 @@
 
 import json
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pytest
@@ -32,9 +33,13 @@ BY_SLOPES = [name for name in methods.NAMED if not methods.NAMED[name]().gradien
 
 
 @pytest.fixture(params=["gram", "ambient"])
-def form(request, monkeypatch):
-    monkeypatch.setattr("pursuit.points.gram.GRAM_BYTES", 2**28 if request.param == "gram" else 0)
+def form(request):
     return request.param
+
+
+@pytest.fixture(name="solve")
+def solve_in_form(form):
+    return partial(solve, gram_bytes=None if form == "gram" else 0)
 
 
 def residual(result):
@@ -188,19 +193,17 @@ class TestCounts:
             ("greedy-greedy", 1, 1 + 2 / N),  # x, v
         ],
     )
-    @pytest.mark.usefixtures("form")
-    def test_products_and_oracle_calls(self, name, calls, products):
+    def test_products_and_oracle_calls(self, solve, name, calls, products):
         for t in (1, 10, 37):
             counts = solve(F, ATOMS, name, max_iter=t, tol=0).counts
             assert counts.oracle_calls == calls * t
             assert counts.products == pytest.approx(products * t, rel=1e-12)
 
-    def test_gram_columns_are_counted_apart_once_each(self, form):
+    def test_gram_columns_are_counted_apart_once_each(self, solve, form):
         result = solve(F, ATOMS, "matching-pursuit", max_iter=200, tol=0)
         assert result.counts.setup == (len(result.support) if form == "gram" else 0)
 
-    @pytest.mark.usefixtures("form")
-    def test_observing_is_not_work(self):
+    def test_observing_is_not_work(self, solve):
         counts = [
             solve(F, ATOMS, "random-pursuit", max_iter=60, tol=0, every=every).counts
             for every in (1, 60)
@@ -213,10 +216,9 @@ class TestCounts:
         assert (counts.oracle_calls, counts.products) == (12, 12)
 
 
-@pytest.mark.usefixtures("form")
 class TestStopping:
     @pytest.mark.parametrize("name", BY_SLOPES)
-    def test_tol_is_the_fall_of_the_slope(self, name):
+    def test_tol_is_the_fall_of_the_slope(self, solve, name):
         unit = ROWS / np.linalg.norm(ROWS, axis=1, keepdims=True)
         result = solve(F, ATOMS, name, tol=1e-3, max_iter=10_000, every=1)
         assert result.status is Status.CONVERGED
@@ -225,7 +227,7 @@ class TestStopping:
 
     @pytest.mark.parametrize("rtol", [0.5, 1e-2, 1e-6, 1e-8, 1e-10, 1e-12])
     @pytest.mark.parametrize("name", ["matching-pursuit", "accelerated-matching-pursuit"])
-    def test_rtol_is_met_at_the_end_and_not_one_iteration_before(self, name, rtol):
+    def test_rtol_is_met_at_the_end_and_not_one_iteration_before(self, solve, name, rtol):
         """Also where the value kept up to date by steps has long drowned in rounding."""
         result = solve(F, ATOMS, name, rtol=rtol, tol=0, max_iter=20_000)
         assert result.status is Status.CONVERGED
@@ -235,14 +237,14 @@ class TestStopping:
         assert residual(before) > rtol * np.linalg.norm(B)
 
     @pytest.mark.parametrize("name", methods.NAMED)
-    def test_target_is_met_at_the_end_and_not_one_iteration_before(self, name):
+    def test_target_is_met_at_the_end_and_not_one_iteration_before(self, solve, name):
         result = solve(F, ATOMS, name, target=0.01, max_iter=20_000)
         assert result.status is Status.CONVERGED
         assert "target 0.01" in result.message
         assert result.value <= 0.01
         assert solve(F, ATOMS, name, max_iter=result.iterations - 1).value > 0.01
 
-    def test_a_negative_target_of_a_quadratic_is_met(self):
+    def test_a_negative_target_of_a_quadratic_is_met(self, solve):
         f = Quadratic(np.diag(np.arange(1.0, D + 1)), B)
         lowest = -0.5 * float(B**2 @ (1 / np.arange(1.0, D + 1)))
         result = solve(f, Coordinates(D), target=0.999 * lowest, max_iter=5000)
@@ -250,7 +252,7 @@ class TestStopping:
         assert lowest <= result.value <= 0.999 * lowest
 
     @pytest.mark.parametrize("options", [{"target": -1e-9}, {"rtol": 0.0}])
-    def test_what_cannot_be_met_is_never_claimed(self, options):
+    def test_what_cannot_be_met_is_never_claimed(self, solve, options):
         """The value kept by steps may round to below zero; f(x) does not."""
         result = solve(F, ATOMS, tol=0, max_iter=3000, **options)
         lowest = max(options.values())
@@ -260,27 +262,27 @@ class TestStopping:
         assert result.value < 1e-25  # it went as far as it could
 
     @pytest.mark.parametrize("options", [{"target": -1e-9}, {"rtol": 0.0}])
-    def test_what_rounding_alone_would_meet_is_not_claimed(self, options, monkeypatch):
+    def test_what_rounding_alone_would_meet_is_not_claimed(self, solve, options, monkeypatch):
         """A point that says −1 for its value is asked to compute it anew."""
         for form in ("gram.GramPoint", "ambient.AmbientPoint"):
             monkeypatch.setattr(f"pursuit.points.{form}.value", lambda self: -1.0)
         result = solve(F, ATOMS, tol=0, max_iter=3, **options)
         assert result.status is not Status.CONVERGED
 
-    def test_of_rtol_and_target_the_first_to_be_met_counts(self):
+    def test_of_rtol_and_target_the_first_to_be_met_counts(self, solve):
         loose, tight = {"rtol": 0.3}, {"target": 1e-9}
         both = solve(F, ATOMS, **loose, **tight)
         assert both.iterations == solve(F, ATOMS, **loose).iterations
         assert "residual" in both.message
 
-    def test_a_start_that_meets_the_test_takes_no_step(self):
+    def test_a_start_that_meets_the_test_takes_no_step(self, solve):
         for options in ({"rtol": 1.0}, {"target": 1e9}, {"x0": B}):
             result = solve(F, ATOMS, **options)
             assert (result.status, result.iterations) == (Status.CONVERGED, 0)
             assert len(result.trace) == 1
 
     @pytest.mark.parametrize("name", BY_SLOPES)
-    def test_a_start_that_is_optimal_up_to_rounding_takes_no_step(self, name):
+    def test_a_start_that_is_optimal_up_to_rounding_takes_no_step(self, solve, name):
         coef0 = np.linalg.lstsq(ROWS.T, B, rcond=None)[0]
         assert F.value(coef0 @ ROWS) > 0
         result = solve(F, ATOMS, name, coef0=coef0)
@@ -288,7 +290,7 @@ class TestStopping:
         assert "optimal" in result.message
 
     @pytest.mark.parametrize("name", methods.NAMED)
-    def test_max_atoms_is_the_number_of_distinct_atoms(self, name):
+    def test_max_atoms_is_the_number_of_distinct_atoms(self, solve, name):
         result = solve(F, ATOMS, name, max_atoms=4, tol=0)
         assert result.status is Status.MAX_ATOMS
         assert len(result.support) >= 4
@@ -297,7 +299,7 @@ class TestStopping:
         before = solve(F, ATOMS, name, max_iter=result.iterations - 1, tol=0)
         assert len(before.support) < 4
 
-    def test_atoms_of_the_start_count_as_atoms_in_use(self):
+    def test_atoms_of_the_start_count_as_atoms_in_use(self, solve):
         coef0 = np.zeros(N)
         coef0[:3] = 1.0
         result = solve(F, ATOMS, coef0=coef0, max_atoms=4, tol=0)
@@ -306,35 +308,34 @@ class TestStopping:
         assert result.trace.support[[0, -1]].tolist() == [3, 4]
 
     @pytest.mark.parametrize("name", methods.NAMED)
-    def test_iterations_run_out(self, name):
+    def test_iterations_run_out(self, solve, name):
         for t in (0, 1, 5):
             result = solve(F, ATOMS, name, max_iter=t, tol=0)
             assert (result.status, result.iterations) == (Status.MAX_ITER, t)
 
-    def test_a_callback_stops_the_run(self):
+    def test_a_callback_stops_the_run(self, solve):
         result = solve(F, ATOMS, callback=lambda shown: shown.iteration == 6, every=1)
         assert (result.status, result.iterations) == (Status.STOPPED, 6)
         at_once = solve(F, ATOMS, callback=lambda shown: True)
         assert (at_once.status, at_once.iterations) == (Status.STOPPED, 0)
         assert solve(F, ATOMS, callback=lambda shown: np.bool_(False), max_iter=3).iterations == 3
 
-    def test_a_run_that_converged_in_the_iteration_it_was_stopped_has_converged(self):
+    def test_a_run_that_converged_in_the_iteration_it_was_stopped_has_converged(self, solve):
         end = solve(F, ATOMS, tol=1e-3).iterations
         result = solve(F, ATOMS, tol=1e-3, callback=lambda shown: shown.iteration == end, every=1)
         assert result.status is Status.CONVERGED
 
 
-@pytest.mark.usefixtures("form")
 @pytest.mark.parametrize("name", BY_SLOPES)
 class TestPlainSignals:
-    def test_a_zero_signal_is_fitted_by_nothing(self, name):
+    def test_a_zero_signal_is_fitted_by_nothing(self, solve, name):
         result = solve(SquaredDistance(np.zeros(D)), ATOMS, name)
         assert (result.status, result.iterations) == (Status.CONVERGED, 0)
         assert len(result.support) == 0
         assert not result.x.any()
 
     @pytest.mark.parametrize("d", [6, 2000])
-    def test_a_signal_orthogonal_to_the_atoms_is_fitted_by_nothing(self, name, d):
+    def test_a_signal_orthogonal_to_the_atoms_is_fitted_by_nothing(self, solve, name, d):
         random = np.random.default_rng(d)
         q = np.linalg.qr(random.standard_normal((d, 5)))[0].T
         atoms = Dictionary(random.standard_normal((6, 4)) @ q[:4])
@@ -343,7 +344,7 @@ class TestPlainSignals:
             assert (result.status, result.iterations) == (Status.CONVERGED, 0)
             assert "optimal" in result.message
 
-    def test_a_signal_that_is_an_atom_is_found(self, name):
+    def test_a_signal_that_is_an_atom_is_found(self, solve, name):
         result = solve(SquaredDistance(ROWS[7]), ATOMS, name, max_iter=3000)
         assert result.status in (Status.CONVERGED, Status.MAX_ITER)
         np.testing.assert_allclose(result.x, ROWS[7], atol=1e-3)
@@ -353,10 +354,9 @@ class TestPlainSignals:
             assert result.coef.toarray()[7] == pytest.approx(1.0)
 
 
-@pytest.mark.usefixtures("form")
 class TestPrecision:
     @pytest.mark.parametrize("name", methods.NAMED)
-    def test_single_precision_stays_single(self, name):
+    def test_single_precision_stays_single(self, solve, name):
         A, b = rng.standard_normal((10, D)).astype("f"), rng.standard_normal(10).astype("f")
         problems = [
             (SquaredDistance(B.astype("f")), Dictionary(ROWS.astype("f"))),
@@ -370,7 +370,7 @@ class TestPrecision:
             assert result.x.dtype == result.weights.dtype == np.float32
             assert result.value < f.value(np.zeros(D, "f"))
 
-    def test_integers_become_double(self):
+    def test_integers_become_double(self, solve):
         result = solve(SquaredDistance([1, 2, 3]), Dictionary(np.eye(3, dtype=int) * 2))
         assert result.x.dtype == result.weights.dtype == np.float64
         np.testing.assert_array_equal(result.coef.toarray(), [0.5, 1, 1.5])
@@ -380,7 +380,7 @@ class TestPrecision:
         exact = 0.5 * 2**20 * float(np.float32(0.1)) ** 2
         assert SquaredDistance(b).value(np.zeros_like(b)) == pytest.approx(exact, rel=1e-11)
 
-    def test_a_singular_quadratic_in_single_precision_is_accepted(self):
+    def test_a_singular_quadratic_in_single_precision_is_accepted(self, solve):
         root = rng.standard_normal((5, 40)).astype("f")
         f = Quadratic(root.T @ root, root.T @ np.ones(5, "f"))
         assert solve(f, Coordinates(40), "accelerated-matching-pursuit", max_iter=50).value < 0

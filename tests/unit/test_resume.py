@@ -19,11 +19,6 @@ EVERY = [1, 7, 600]
 FORMS = ["gram", "ambient", "sphere"]
 
 
-@pytest.fixture(autouse=True)
-def gram_limit_put_back(monkeypatch):
-    monkeypatch.setattr("pursuit.points.gram.GRAM_BYTES", 2**28)
-
-
 @cache
 def straight_run(form, name, every):
     return bits(run(form, name, every, FULL))
@@ -149,6 +144,13 @@ def test_a_checkpoint_of_another_problem_is_refused():
         with pytest.raises(InputError, match=r"^resume: .* another problem"):
             other()
     assert solve(f, atoms, "random-pursuit", seed=1, **resume).iterations == 20
+
+
+def test_a_checkpoint_of_another_form_is_refused():
+    for first, then in (("gram", "ambient"), ("ambient", "gram")):
+        half = run(first, "matching-pursuit", 10, 10)
+        with pytest.raises(InputError, match=r"^resume: .* expected gram_bytes as in that run"):
+            run(then, "matching-pursuit", 10, 20, resume=half)
 
 
 def test_replayed_lists_with_the_same_digits_are_not_the_same_method():

@@ -25,6 +25,7 @@ from pursuit import (
     solve,
 )
 from pursuit.objectives.problem import Problem
+from pursuit.points import choose
 from pursuit.rules.line_search import Line, by_values
 from pursuit.rules.run import Run
 
@@ -44,7 +45,7 @@ LOSSES = {
 
 
 def point(f, atoms, size=1.0, seed=0):
-    return f.point(atoms, size * np.random.default_rng(seed).standard_normal(f.shape))
+    return choose(f, atoms, size * np.random.default_rng(seed).standard_normal(f.shape))
 
 
 def measure_with(step, f, atoms):

@@ -32,8 +32,8 @@ OVER_CONES = ("matching-pursuit", "affine-invariant", "random-pursuit", "orthogo
 
 
 @pytest.fixture(params=["gram", "ambient"])
-def form(request, monkeypatch):
-    monkeypatch.setattr("pursuit.points.gram.GRAM_BYTES", 2**28 if request.param == "gram" else 0)
+def limit(request):
+    return 2**28 if request.param == "gram" else 0
 
 
 class Reference:
@@ -117,10 +117,9 @@ def check(result, reference, used, rows, x0):
             assert slope <= TOL * first * (1 + 4 * eps) + ULPS * EPS * of_gradient * longest
 
 
-@pytest.mark.usefixtures("form")
 @pytest.mark.parametrize("kind", ["distance", "least squares", "quadratic", "logistic", "huber"])
 @pytest.mark.parametrize("name", methods.NAMED)
-def test_value_slope_and_x_are_those_of_the_coefficients_for_finite_sets(name, kind):
+def test_value_slope_and_x_are_those_of_the_coefficients_for_finite_sets(name, kind, limit):
     for seed, (of_f, of_atoms) in enumerate(2 * DTYPES):
         rng = np.random.default_rng(seed)
         d, n = int(rng.integers(3, 10)), int(rng.integers(3, 16))
@@ -131,7 +130,8 @@ def test_value_slope_and_x_are_those_of_the_coefficients_for_finite_sets(name, k
         begin = (rng.standard_normal(n) / np.linalg.norm(exact, axis=1)).astype(of_atoms)
         ways = ({}, {"coef0": begin}, {"x0": begin @ rows}, {"unit_atoms": False})
         options = ways[(seed + seed // 4) % 4]
-        result = solve(reference.f, Dictionary(rows), name, max_iter=100, seed=seed, **options)
+        run = {"max_iter": 100, "seed": seed, "gram_bytes": limit}
+        result = solve(reference.f, Dictionary(rows), name, **run, **options)
         x0 = options.get("x0", np.zeros(d)).astype(np.float64)
         seen = exact if "unit_atoms" in options else unit
         check(result, reference, exact[result.support], seen, x0)

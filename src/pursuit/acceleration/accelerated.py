@@ -14,6 +14,7 @@ from pursuit.geometry.preconditioner import curvatures, preconditioner
 from pursuit.objectives.base import QuadraticObjective
 from pursuit.objectives.linear_models import LinearModel
 from pursuit.objectives.problem import Problem
+from pursuit.points import Needs, choose
 from pursuit.points.ambient import AmbientPoint
 from pursuit.points.base import Point
 from pursuit.rules.advances import Advance
@@ -48,7 +49,7 @@ class Conjugate:
             return Adaptive(None, self.sampling).start(run, advance, x)
         assert isinstance(atoms, FiniteAtoms)
         if not isinstance(x, AmbientPoint):  # a Gram matrix would cost a product for each atom
-            x = f.ambient_point(atoms, x.vector)
+            x = choose(f, atoms, x.vector, Needs.VECTOR)
         assert isinstance(x, AmbientPoint)
         h = curvatures(f, atoms)
         p = self.sampled(run.problem, h).p

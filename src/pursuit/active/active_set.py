@@ -186,11 +186,6 @@ class Local(ABC):
         return max(0.0, 0.5 * float(delta @ middle + delta @ last))
 
 
-def ambient(problem: Problem, x0: Array) -> Point:
-    """A point for a rule that meets each atom once: keeping Gram rows would not pay."""
-    return problem.f.ambient_point(problem.atoms, x0)
-
-
 def largest_slope(x: Point) -> float:
     """max \\|⟨∇f(x), z⟩\\|, looked at as the oracle of the next step would."""
     return float(np.abs(x.correlations()).max())

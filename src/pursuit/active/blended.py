@@ -6,13 +6,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from pursuit.active.active_set import Local, ambient, rounding
+from pursuit.active.active_set import Local, rounding
 from pursuit.active.newton import conjugate, descend
 from pursuit.active.restricted import QuadraticSpan, over
 from pursuit.atoms import Atom, Coordinates
 from pursuit.base.errors import InputError
 from pursuit.base.validation import Array, positive
-from pursuit.objectives.problem import Problem
+from pursuit.points import Needs
 from pursuit.points.ambient import AmbientPoint
 from pursuit.points.base import Point
 from pursuit.rules.advances import Advance, Improve
@@ -46,14 +46,12 @@ class Blended(Advance):
 
     kappa: float = 4.0
     keeps_path = True
+    needs = Needs.VECTOR
 
     def start(self, run: Run) -> Improve:
         if not positive("kappa", self.kappa) > 1:
             raise InputError(f"kappa: expected a number above 1, got {self.kappa!r}")
         return _BlendedRun(run, self.kappa)
-
-    def point(self, problem: Problem, x0: Array) -> Point:
-        return ambient(problem, x0)
 
 
 class _BlendedRun:

@@ -7,14 +7,14 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.linalg.blas import dtpsv
 
-from pursuit.active.active_set import EPS, Entry, Span, ambient, largest_slope, rounding
+from pursuit.active.active_set import EPS, Entry, Span, largest_slope, rounding
 from pursuit.active.newton import descend
 from pursuit.active.restricted import over
 from pursuit.atoms.base import Atom
 from pursuit.atoms.cone import Cone
 from pursuit.base.validation import Array
 from pursuit.objectives.base import QuadraticObjective
-from pursuit.objectives.problem import Problem
+from pursuit.points import Needs
 from pursuit.points.base import Point
 from pursuit.rules.advances import Advance, Improve
 from pursuit.rules.run import Progress, Run
@@ -40,6 +40,7 @@ class Corrective(Advance):
     """
 
     keeps_path = True
+    needs = Needs.VECTOR
 
     def start(self, run: Run) -> Improve:
         if isinstance(run.problem.atoms, Cone):
@@ -47,9 +48,6 @@ class Corrective(Advance):
 
             return ConeCorrective(run)
         return _CorrectiveRun(run)
-
-    def point(self, problem: Problem, x0: Array) -> Point:
-        return ambient(problem, x0)
 
 
 class _CorrectiveRun:

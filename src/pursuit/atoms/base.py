@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from pursuit.atoms.forms import AtomForm
 from pursuit.atoms.lin import Lin, lin
 from pursuit.base.errors import InputError
 from pursuit.base.lengths import scale
@@ -46,6 +47,8 @@ class AtomSet(ABC):
     dtype: np.dtype[Any] = np.dtype(np.float64)
     one_sided: bool = False
     """Whether f is minimised over non-negative combinations of the atoms alone."""
+    form: AtomForm = AtomForm.VECTORS
+    """What a handle is, asked for when the representation of points is chosen."""
 
     @abstractmethod
     def lmo(self, d: Array) -> Atom:
@@ -126,6 +129,8 @@ class AtomSet(ABC):
 
 class FiniteAtoms(AtomSet):
     """A set of n atoms whose handles are the row numbers 0 … n − 1."""
+
+    form = AtomForm.ROWS
 
     @abstractmethod
     def __len__(self) -> int: ...

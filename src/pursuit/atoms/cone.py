@@ -9,6 +9,7 @@ import numpy as np
 
 from pursuit.atoms.base import Atom, FiniteAtoms, Unit
 from pursuit.atoms.dictionary import Dictionary
+from pursuit.atoms.forms import AtomForm
 from pursuit.atoms.lin import Lin
 from pursuit.base.errors import InputError
 from pursuit.base.validation import Array
@@ -78,6 +79,10 @@ class Cone(FiniteAtoms):
         return Unit(self if unit is self.atoms else Cone(unit), scale)
 
     # As in A ----------------------------------------------------------------------------
+
+    @property
+    def form(self) -> AtomForm:  # type: ignore[override]
+        return self.atoms.form
 
     @property
     def matrix(self) -> Array:

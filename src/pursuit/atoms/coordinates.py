@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from pursuit.atoms.base import Atom, FiniteAtoms
+from pursuit.atoms.forms import AtomForm
 from pursuit.atoms.lin import Lin
 from pursuit.base.validation import Array, extent
 
@@ -17,6 +18,7 @@ class Coordinates(FiniteAtoms):
 
     # They have no precision of their own: the objective's decides.
     dtype = np.dtype(np.float32)
+    form = AtomForm.AXES
 
     def __init__(self, n: int) -> None:
         self.shape = (extent("n", n),)

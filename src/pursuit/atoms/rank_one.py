@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from pursuit.atoms.base import Atom, AtomSet
+from pursuit.atoms.forms import AtomForm
 from pursuit.base.leading_pair import leading_pair
 from pursuit.base.validation import Array, extent
 
@@ -26,6 +27,7 @@ class RankOne(AtomSet):
 
     # They have no precision of their own: the objective's decides.
     dtype = np.dtype(np.float32)
+    form = AtomForm.PAIRS
 
     def __init__(self, rows: int, columns: int) -> None:
         self.shape = (extent("rows", rows), extent("columns", columns))

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
@@ -11,9 +12,7 @@ from pursuit.atoms.base import Atom, AtomSet, FiniteAtoms
 from pursuit.base.lengths import EPS, length
 from pursuit.base.precision import norm
 from pursuit.base.validation import Array
-
-if TYPE_CHECKING:
-    from pursuit.points.base import Point
+from pursuit.objectives.forms import PointForm
 
 ULPS = 16
 """Units in the last place that a curvature may owe to rounding."""
@@ -33,6 +32,8 @@ class Objective(ABC):
     lowest: float = -np.inf
     """A number that f is never below, where one is known."""
     dtype: np.dtype[np.float32] | np.dtype[np.float64] = np.dtype(np.float64)
+    form: PointForm | Callable[[AtomSet, Array], Any] = PointForm.IMAGE
+    """What a point of f keeps; or ``form(atoms, x0)``, which builds a point of its own kind."""
 
     @abstractmethod
     def value(self, x: Array) -> float:
@@ -114,16 +115,6 @@ class Objective(ABC):
         """Zero, where a run begins unless told otherwise."""
         return np.zeros(atoms.shape, np.result_type(self.dtype, atoms.dtype))
 
-    def point(self, atoms: AtomSet, x0: Array) -> Point:
-        """A point of lin(A) at x0, in the representation that suits f and the set."""
-        return self.ambient_point(atoms, x0)
-
-    def ambient_point(self, atoms: AtomSet, x0: Array) -> Point:
-        """A point that keeps x itself, for rules that look at gradients themselves."""
-        from pursuit.points.ambient import AmbientPoint
-
-        return AmbientPoint(self, atoms, x0)
-
 
 class ThroughImage(Objective):
     """f that is computed from the image of x: give `image`, `value_at` and `gradient_at`."""
@@ -144,6 +135,7 @@ class ThroughImage(Objective):
 class QuadraticObjective(Objective):
     """f with a constant Hessian H: correlations with the gradient are affine in x."""
 
+    form = PointForm.HESSIAN
     isometric: bool = False
     """Whether zᵀHz′ is the inner product of the images of z and z′."""
 
@@ -163,10 +155,3 @@ class QuadraticObjective(Objective):
     def hessian(self, d: Array) -> Array:
         """H d."""
         return self.pull(self.image(d))
-
-    def point(self, atoms: AtomSet, x0: Array) -> Point:
-        from pursuit.points.gram import GramPoint
-
-        if isinstance(atoms, FiniteAtoms) and GramPoint.suits(atoms):
-            return GramPoint(self, atoms, x0)
-        return self.ambient_point(atoms, x0)

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from pursuit.atoms.base import Atom, AtomSet, FiniteAtoms
+from pursuit.atoms.forms import AtomForm
 from pursuit.base.errors import InputError
 from pursuit.base.lengths import EPS, length
 from pursuit.base.precision import peak
@@ -16,6 +17,7 @@ from pursuit.base.products import times
 from pursuit.base.threads import single_threaded_blas
 from pursuit.base.validation import Array, non_negative, of_type, positive, shaped_array
 from pursuit.objectives.base import ThroughImage
+from pursuit.objectives.forms import PointForm
 from pursuit.objectives.quadratic import (
     DENSE_LIMIT,
     doubled,
@@ -25,9 +27,6 @@ from pursuit.objectives.quadratic import (
     power_sums,
     squared,
 )
-
-if TYPE_CHECKING:
-    from pursuit.points.base import Point
 
 Rows = slice | Array
 """The samples that a column of X touches: all of them, or the row numbers of a sparse one."""
@@ -62,6 +61,7 @@ class LinearModel(ThroughImage):
 
     bend: float = 1.0
     lowest = 0.0
+    form = PointForm.SAMPLES
 
     def __init__(self, X: Any, l2: float = 0.0, weights: object | None = None) -> None:
         matrix = linear_map("X", X)
@@ -151,19 +151,10 @@ class LinearModel(ThroughImage):
 
     def column(self, atoms: AtomSet, z: Atom) -> tuple[Rows, Array]:
         """The samples that Xz touches, and its entries there."""
-        from pursuit.atoms.cone import Cone
-        from pursuit.atoms.coordinates import Coordinates
-
-        single = isinstance(atoms.atoms if isinstance(atoms, Cone) else atoms, Coordinates)
-        if single and hasattr(self.X, "indptr"):
+        if atoms.form is AtomForm.AXES and hasattr(self.X, "indptr"):
             part = slice(self.X.indptr[z], self.X.indptr[z + 1])
             return self.X.indices[part], self.X.data[part]
         return EVERY, self.atom_image(atoms, z)
-
-    def ambient_point(self, atoms: AtomSet, x0: Array) -> Point:
-        from pursuit.points.linear import LinearPoint
-
-        return LinearPoint(self, atoms, x0)
 
 
 class Logistic(LinearModel):

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from pursuit.atoms.base import Atom, AtomSet
+from pursuit.atoms.forms import AtomForm
 from pursuit.base.errors import InputError
 from pursuit.base.leading_pair import DENSE
 from pursuit.base.lengths import EPS, length
@@ -18,10 +19,8 @@ from pursuit.base.threads import single_threaded_blas
 from pursuit.base.validation import Array, real_array
 from pursuit.objectives.base import QuadraticObjective
 from pursuit.objectives.factors import Factors
+from pursuit.objectives.forms import PointForm
 from pursuit.objectives.quadratic import half_square
-
-if TYPE_CHECKING:
-    from pursuit.points.base import Point
 
 
 class SparsePlusLowRank:
@@ -101,22 +100,6 @@ class MatrixObjective(QuadraticObjective):
     def origin(self, atoms: AtomSet) -> Any:
         return Factors.zero(self.shape, self.dtype)
 
-    def point(self, atoms: AtomSet, x0: Any) -> Point:
-        from pursuit.atoms.rank_one import RankOne
-
-        if not isinstance(atoms, RankOne):
-            raise InputError(
-                f"atoms: {type(self).__name__} keeps X as factors and needs RankOne atoms, got "
-                f"{type(atoms).__name__}; SquaredDistance serves other sets"
-            )
-        return self._point(atoms, x0 if isinstance(x0, Factors) else Factors.of(x0))
-
-    def ambient_point(self, atoms: AtomSet, x0: Any) -> Point:
-        return self.point(atoms, x0)
-
-    @abstractmethod
-    def _point(self, atoms: Any, x0: Factors) -> Point: ...
-
 
 class MatrixDistance(MatrixObjective):
     """f(X) = ½‖X − B‖². Matching pursuit over `RankOne` atoms gives the truncated SVDs of B.
@@ -130,6 +113,7 @@ class MatrixDistance(MatrixObjective):
     L = 1.0
     mu = 1.0
     isometric = True
+    form = PointForm.PRODUCTS
 
     def __init__(self, B: Any) -> None:
         self.B = B if isinstance(B, SparsePlusLowRank) else _matrix("B", B)
@@ -183,11 +167,6 @@ class MatrixDistance(MatrixObjective):
         dense: Array = self.B if isinstance(self.B, np.ndarray) else self.B.toarray()
         return dense
 
-    def _point(self, atoms: Any, x0: Factors) -> Point:
-        from pursuit.points.factored import DistancePoint
-
-        return DistancePoint(self, atoms, x0)
-
 
 class Residual:
     """X − B, X kept as factors: products touch the factors and B."""
@@ -214,6 +193,7 @@ class MatrixEntries(MatrixObjective):
 
     L = 1.0
     isometric = True
+    form = PointForm.ENTRIES
 
     def __init__(self, B: Any) -> None:
         known = _sparse("B", B).tocoo()
@@ -274,18 +254,11 @@ class MatrixEntries(MatrixObjective):
         return 2 * half_square(image)
 
     def atom_image(self, atoms: AtomSet, z: Atom) -> Array:
-        from pursuit.atoms.rank_one import RankOne
-
-        if not isinstance(atoms, RankOne):
+        if atoms.form is not AtomForm.PAIRS:
             return super().atom_image(atoms, z)
         u, v = z
         image: Array = u[self.rows] * v[self.columns]
         return image
-
-    def _point(self, atoms: Any, x0: Factors) -> Point:
-        from pursuit.points.factored import EntriesPoint
-
-        return EntriesPoint(self, atoms, x0)
 
 
 def _sparse(name: str, value: Any) -> Any:

@@ -170,6 +170,10 @@ class Point(ABC):
     def restore(self, arrays: dict[str, Array]) -> None:
         """Take over stored arrays."""
         for name, mine in self.arrays().items():
+            if name not in arrays:
+                raise InputError(
+                    f"a point without {name} was stored; expected gram_bytes as in that run"
+                )
             mine[...] = arrays[name]
         self._changed()
 
@@ -207,13 +211,3 @@ class Point(ABC):
         """Count atoms looked at or added."""
         if isinstance(self.atoms, FiniteAtoms):
             self.counts.products += atoms / len(self.atoms)
-
-
-def mix(*terms: tuple[float, Shift]) -> Shift:
-    """Σ weight·direction over the terms."""
-    (first, shift), *others = terms
-    mixed = {name: first * array for name, array in shift.items()}
-    for weight, direction in others:
-        for name, array in mixed.items():
-            array += weight * direction[name]
-    return mixed

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from pursuit.atoms.base import Atom, AtomSet
+from pursuit.atoms.forms import AtomForm
 from pursuit.atoms.rank_one import RankOne
 from pursuit.base.errors import InputError
 from pursuit.base.leading_pair import leading_pair
@@ -77,6 +78,16 @@ class FactoredPoint(Point):
         self.coef = np.zeros(0, dtype)
         self.guess = np.zeros(atoms.shape[1], dtype)
         self._changed()
+
+    @classmethod
+    def over(cls, f: MatrixObjective, atoms: Any, x0: Any) -> FactoredPoint:
+        """A point at x0, given as factors or as an array."""
+        if atoms.form is not AtomForm.PAIRS:
+            raise InputError(
+                f"atoms: {type(f).__name__} keeps X as factors and needs RankOne atoms, got "
+                f"{type(atoms).__name__}; SquaredDistance serves other sets"
+            )
+        return cls(f, atoms, x0 if isinstance(x0, Factors) else Factors.of(x0))
 
     def share(self) -> FactoredPoint:
         other = object.__new__(type(self))

@@ -71,11 +71,6 @@ class GramPoint(Point):
         self.s = self.gram.correlations.copy()
         self._changed()
 
-    @staticmethod
-    def suits(atoms: FiniteAtoms) -> bool:
-        """Whether the Gram matrix is small enough to keep."""
-        return len(atoms) ** 2 * atoms.dtype.itemsize <= GRAM_BYTES
-
     def share(self) -> GramPoint:
         other = object.__new__(GramPoint)
         other.f, other.atoms, other.gram = self.f, self.atoms, self.gram

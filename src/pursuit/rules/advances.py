@@ -9,6 +9,7 @@ from typing import Protocol
 from pursuit.atoms.cone import Cone
 from pursuit.base.validation import Array
 from pursuit.objectives.problem import Problem
+from pursuit.points import Needs, choose
 from pursuit.points.base import Point
 from pursuit.rules.cone_steps import within_cone
 from pursuit.rules.directions import Direction, Steepest
@@ -21,11 +22,16 @@ Improve = Callable[[Point], Progress]
 class Advance(Protocol):
     """A rule that moves a point to a better one."""
 
+    @property
+    def needs(self) -> Needs:
+        """What it asks of the points that it moves."""
+        return Needs.SLOPES
+
     def start(self, run: Run) -> Improve: ...
 
-    def point(self, problem: Problem, x0: Array) -> Point:
-        """Where a run begins, in the representation that suits the rule."""
-        return problem.f.point(problem.atoms, x0)
+    def point(self, problem: Problem, x0: Array, gram_bytes: int | None = None) -> Point:
+        """Where a run begins; a Gram matrix may take so many bytes."""
+        return choose(problem.f, problem.atoms, x0, self.needs, gram_bytes)
 
 
 @dataclass(frozen=True)
@@ -35,10 +41,9 @@ class Greedy(Advance):
     direction: Direction = field(default_factory=Steepest)
     step: Step = field(default_factory=Smooth)
 
-    def point(self, problem: Problem, x0: Array) -> Point:
-        ambient = getattr(self.direction, "ambient", False)
-        choose = problem.f.ambient_point if ambient else problem.f.point
-        return choose(problem.atoms, x0)
+    @property
+    def needs(self) -> Needs:
+        return Needs.VECTOR if getattr(self.direction, "ambient", False) else Needs.SLOPES
 
     def start(self, run: Run) -> Improve:
         choose = self.direction.start(run, "picks")

@@ -6,10 +6,8 @@ from dataclasses import dataclass
 from math import nan
 
 from pursuit.atoms.sampling import as_sampling
-from pursuit.base.validation import Array
-from pursuit.objectives.problem import Problem
+from pursuit.points import Needs
 from pursuit.points.base import Point
-from pursuit.points.blind import BlindPoint
 from pursuit.rules.advances import Advance, Improve
 from pursuit.rules.run import Progress, Run
 from pursuit.rules.steps import ValueSearch
@@ -26,6 +24,7 @@ class Blind(Advance):
     """
 
     sampling: object | None = None
+    needs = Needs.VALUES
 
     def start(self, run: Run) -> Improve:
         draw = run.stream("picks", as_sampling(run.problem.atoms, self.sampling))
@@ -39,6 +38,3 @@ class Blind(Advance):
             return Progress(z, gamma, nan, nan, decrease)
 
         return improve
-
-    def point(self, problem: Problem, x0: Array) -> Point:
-        return BlindPoint(problem.f, problem.atoms, x0)

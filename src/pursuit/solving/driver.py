@@ -87,6 +87,7 @@ def solve(
     seed: int = 0,
     unit_atoms: bool = True,
     threads: int | None = None,
+    gram_bytes: int | None = None,
     checkpoint: str | os.PathLike[str] | None = None,
     resume: State | Result | str | os.PathLike[str] | None = None,
 ) -> Result:
@@ -138,6 +139,11 @@ def solve(
         Threads that share products with large dense arrays; else ``$PURSUIT_THREADS``, else every
         core. It changes no bit of the result. During the run BLAS is limited to one thread in the
         whole process.
+    gram_bytes
+        For a quadratic f over a finite set of n atoms: the most memory that their n × n Gram matrix
+        may take, 256 MiB where not given. With it, steps cost one of its rows; above the limit a
+        run keeps x and looks at the atoms in each iteration. 0 never forms one. Up to rounding it
+        changes no number of the run.
     checkpoint
         A file that the state is written to, every half minute and at the end.
     resume
@@ -178,13 +184,14 @@ def solve(
         dtype = np.result_type(f.dtype, atoms.dtype, start.dtype)
         unit, scale = atoms.astype(dtype).unit() if unit_atoms else (unit, None)
         problem = Problem(f, unit)
+        limit = None if gram_bytes is None else count("gram_bytes", gram_bytes)
         place = (start, weights0, unit_atoms, count("seed", seed))
         mark = Fingerprint(f, atoms, rules.advance, rules.momentum, *place)
         weights = weights0 if weights0 is None or scale is None else weights0 * scale
         origin = start if coef0 is None else f.origin(atoms)
         verify = Verification(given, scale, origin)
         begin = _Beginning(
-            problem, rules, start, weights, place[-1], stop, looks, mark, verify, gradient
+            problem, rules, start, weights, place[-1], stop, looks, mark, verify, gradient, limit
         )
         driver = begin()
         if resume is not None:
@@ -268,11 +275,12 @@ class _Beginning:
     mark: Fingerprint
     verify: Verification
     gradient: float
+    gram_bytes: int | None
 
     def __call__(self) -> _Driver:
         began = time.perf_counter()
         rules, run = self.rules, Run(self.problem, self.seed)
-        x = rules.advance.point(self.problem, self.x0)
+        x = rules.advance.point(self.problem, self.x0, self.gram_bytes)
         offset = begin(x, self.weights)
         stepper = rules.momentum.start(run, rules.advance, x)
         driver = _Driver(run, stepper, self.stop, self.every, self.mark)

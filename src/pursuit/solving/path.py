@@ -13,6 +13,7 @@ from pursuit.atoms.base import Atom
 from pursuit.base.errors import InputError
 from pursuit.base.validation import Array
 from pursuit.objectives.problem import Problem
+from pursuit.points import choose
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -107,7 +108,7 @@ class SupportPath:
         moves = [(-w, self._handles[j]) for w, j in zip(weights.tolist(), places, strict=True)]
         f, atoms = self._problem.f, self._problem.atoms
         if not isinstance(self._start, np.ndarray):  # kept as factors
-            point = f.point(atoms, self._start)
+            point = choose(f, atoms, self._start)
             for gamma, z in moves:
                 point.move(gamma, z)
             return point.vector

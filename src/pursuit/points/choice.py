@@ -1,0 +1,81 @@
+"""Which representation a point gets: the one place where that is decided."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from enum import Enum
+from typing import Any
+
+from pursuit.atoms.base import AtomSet, FiniteAtoms
+from pursuit.base.errors import InputError
+from pursuit.base.validation import Array
+from pursuit.objectives.base import Objective
+from pursuit.objectives.forms import PointForm
+from pursuit.points.ambient import AmbientPoint
+from pursuit.points.base import Point
+from pursuit.points.blind import BlindPoint
+from pursuit.points.factored import DistancePoint, EntriesPoint
+from pursuit.points.gram import GRAM_BYTES, GramPoint
+from pursuit.points.linear import LinearPoint
+
+
+class Needs(Enum):
+    """What a rule asks of a point."""
+
+    SLOPES = "slopes along atoms, again and again"
+    VECTOR = "x itself and its gradient, or each atom but once: keeping all slopes would not pay"
+    VALUES = "values of f alone"
+
+
+KEEPING: dict[PointForm, Callable[[Any, Any, Any], Point]] = {
+    PointForm.IMAGE: AmbientPoint,
+    PointForm.SAMPLES: LinearPoint,
+    PointForm.HESSIAN: AmbientPoint,
+    PointForm.PRODUCTS: DistancePoint.over,
+    PointForm.ENTRIES: EntriesPoint.over,
+}
+"""The points that keep x, or what stands for it."""
+
+
+def choose(
+    f: Objective,
+    atoms: AtomSet,
+    x0: Array,
+    needs: Needs = Needs.SLOPES,
+    gram_bytes: int | None = None,
+) -> Point:
+    """A point of lin(A) at x0, in the representation that suits f, the set and the rule.
+
+    Parameters
+    ----------
+    gram_bytes
+        The largest Gram matrix to form, `GRAM_BYTES` where not given. 0 forms none.
+    """
+    if needs is Needs.VALUES:
+        return BlindPoint(f, atoms, x0)
+    form: Any = f.form
+    if not isinstance(form, PointForm):
+        return _own(f, atoms, x0)
+    if form is PointForm.HESSIAN and needs is Needs.SLOPES and _fits(atoms, gram_bytes):
+        build: Callable[[Any, Any, Array], Point] = GramPoint
+    else:
+        build = KEEPING[form]
+    return build(f, atoms, x0)
+
+
+def _fits(atoms: AtomSet, limit: int | None) -> bool:
+    """Whether the set has a Gram matrix, small enough to keep."""
+    if not isinstance(atoms, FiniteAtoms):
+        return False
+    return len(atoms) ** 2 * atoms.dtype.itemsize <= (GRAM_BYTES if limit is None else limit)
+
+
+def _own(f: Any, atoms: AtomSet, x0: Array) -> Point:
+    """The point that an objective builds itself."""
+    point = f.form(atoms, x0) if callable(f.form) else f.form
+    if not isinstance(point, Point):
+        raise InputError(
+            f"f: {type(f).__name__}.form gives {type(point).__name__}; expected a PointForm, or a "
+            "function of the atoms and x0 that returns a Point"
+        )
+    return point
