@@ -18,6 +18,7 @@ from pursuit import (
     methods,
 )
 from pursuit.atoms import FiniteAtoms, Groups, RankOne, Unit
+from pursuit.geometry import ClosedForm
 from pursuit.methods import Method
 from pursuit.rules.momentum import Plain
 from pursuit.rules.run import Choice
@@ -96,6 +97,28 @@ class MisscaledDictionary(Dictionary):
         return Unit(unit, np.ones_like(scale))
 
 
+class PartialGroups(Groups):
+    """It forgets that some coordinates belong to no group."""
+
+    def moments(self, p=None):
+        return ClosedForm(1 / len(self.groups), np.full(self.shape, 1 / self.shape[0]))
+
+
+class EvenGroups(Groups):
+    """It takes the coordinates, not the groups, to be drawn alike."""
+
+    def moments(self, p=None):
+        known = super().moments(p)
+        return ClosedForm(known.squared_width, np.full(self.shape, 1 / self.shape[0]))
+
+
+class WideRankOne(RankOne):
+    """It takes its matrices for a sphere."""
+
+    def moments(self, p=None):
+        return ClosedForm(1.0, super().moments(p).diagonal)
+
+
 @pytest.mark.parametrize(
     ("atoms", "complaint"),
     [
@@ -106,6 +129,9 @@ class MisscaledDictionary(Dictionary):
         (LoudDictionary(ROWS), "dual_norm"),
         (ForgetfulDictionary(ROWS), "unpack"),
         (MisscaledDictionary(ROWS), "unit"),
+        (PartialGroups([[0, 1], [2]], size=5), "positive in lin"),
+        (EvenGroups([[0, 1, 2, 3], [4]]), "mean of z_i²"),
+        (WideRankOne(6, 5), "mDW²"),
     ],
 )
 def test_a_broken_set_is_caught(atoms, complaint):

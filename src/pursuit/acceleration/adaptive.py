@@ -20,7 +20,6 @@ import numpy as np
 
 from pursuit import geometry
 from pursuit.atoms.base import Atom, FiniteAtoms
-from pursuit.atoms.closed_forms import closed_form
 from pursuit.atoms.sampling import Stream, as_sampling
 from pursuit.base.errors import InputError
 from pursuit.base.validation import Array, count, positive
@@ -143,7 +142,7 @@ def exploring(run: Run, given: object | None, m: int | None) -> Explore:
         draw = run.stream("probes", sampling)
         weights = sampling.p * (sampling.moments.leverage / m + (1 - 1 / m))
         return lambda y: _drawn(y, weights, draw, m)
-    form = closed_form(atoms, sampling)
+    form = sampling.closed_form
     if form is None:
         raise InputError(
             f"atoms: the second moments of {type(atoms).__name__} are not known, "

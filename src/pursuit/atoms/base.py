@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from pursuit.atoms.closed_forms import ClosedForm
 from pursuit.atoms.forms import AtomForm
 from pursuit.atoms.lin import Lin, lin
 from pursuit.base.errors import InputError
@@ -40,7 +41,7 @@ class AtomSet(ABC):
     Every update of the library is even in z, so a set object stands for A ∪ −A and its oracle
     maximises \\|⟨d, z⟩\\|. A subclass gives `shape`, `lmo`, `draw`, `vector`, `radius` and `rank`;
     the rest has defaults that it may replace by something faster, or by an answer where they
-    have none (`gauge`, `max_leverage`).
+    have none (`gauge`, `max_leverage`, `moments`).
     """
 
     shape: tuple[int, ...]
@@ -101,6 +102,13 @@ class AtomSet(ABC):
     def max_leverage(self) -> float:
         """max ‖z‖_P² over an infinite set with its uniform draws; dim lin(A) if isotropic."""
         raise InputError(f"atoms: {type(self).__name__} does not know the moments of its draws")
+
+    def moments(self, p: Array | None = None) -> ClosedForm | None:
+        """What is known of P̃ without computing, under draws with probabilities p.
+
+        None for p stands for the set's own draws, and as an answer for nothing known.
+        """
+        return None
 
     def spans(self, x: Array) -> bool:
         """Whether x lies in lin(A), up to rounding."""

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from pursuit.atoms.base import Atom, FiniteAtoms
+from pursuit.atoms.closed_forms import ClosedForm
 from pursuit.atoms.forms import AtomForm
 from pursuit.atoms.lin import Lin
 from pursuit.base.validation import Array, extent
@@ -84,3 +85,7 @@ class Coordinates(FiniteAtoms):
 
     def gauge(self, x: Array) -> float:
         return float(np.abs(x).sum())
+
+    def moments(self, p: Array | None = None) -> ClosedForm:
+        n = len(self)
+        return ClosedForm(1 / n, np.full(n, 1 / n) if p is None else p)

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from pursuit.atoms.base import Atom, AtomSet
+from pursuit.atoms.closed_forms import ClosedForm
 from pursuit.base.errors import InputError
 from pursuit.base.lengths import scale
 from pursuit.base.validation import Array, extent, plain_array, shown
@@ -113,6 +114,12 @@ class Groups(AtomSet):
     def max_leverage(self) -> float:
         # On group g, P̃ is the identity over the number of groups and the size of g.
         return float(len(self.groups) * max(len(group) for group in self.groups))
+
+    def moments(self, p: Array | None = None) -> ClosedForm:
+        diagonal = np.zeros(self.shape)
+        for group in self.groups:
+            diagonal[group] = 1 / (len(self.groups) * len(group))
+        return ClosedForm(1 / len(self.groups), diagonal)
 
     def spans(self, x: Array) -> bool:
         outside = np.ones(self.shape, bool)

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from pursuit.atoms.base import Atom, AtomSet
+from pursuit.atoms.closed_forms import ClosedForm
 from pursuit.atoms.forms import AtomForm
 from pursuit.base.leading_pair import leading_pair
 from pursuit.base.validation import Array, extent
@@ -74,6 +75,9 @@ class RankOne(AtomSet):
     @property
     def max_leverage(self) -> float:
         return float(self.rank)
+
+    def moments(self, p: Array | None = None) -> ClosedForm:
+        return ClosedForm(1 / min(self.shape), np.full(self.rank, 1 / self.rank))
 
     def pack(self, atoms: Sequence[Atom]) -> Array:
         rows = [np.concatenate(z) for z in atoms]

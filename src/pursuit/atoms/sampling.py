@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from pursuit.atoms.base import Atom, AtomSet, FiniteAtoms
+from pursuit.atoms.closed_forms import ClosedForm
 from pursuit.atoms.lin import lin
 from pursuit.atoms.whitening import whiten
 from pursuit.base.errors import InputError
@@ -63,13 +64,16 @@ class Sampling:
         drawn: list[int] = places.tolist()
         return drawn
 
+    @property
+    def closed_form(self) -> ClosedForm | None:
+        """What the set knows of these draws without computing."""
+        return self.atoms.moments(self._given)
+
     @cached_property
     @single_threaded_blas
     def moments(self) -> Moments:
         """P̃, P and the leverages."""
-        from pursuit.atoms.closed_forms import closed_form
-
-        form = closed_form(self.atoms, self)
+        form = self.closed_form
         if form is not None:
             return Moments.diagonal(form.diagonal, finite=isinstance(self.atoms, FiniteAtoms))
         if not isinstance(self.atoms, FiniteAtoms):

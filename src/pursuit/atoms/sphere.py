@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from pursuit.atoms.base import Atom, AtomSet
+from pursuit.atoms.closed_forms import ClosedForm
 from pursuit.base.lengths import length
 from pursuit.base.validation import Array, extent
 
@@ -60,3 +61,6 @@ class Sphere(AtomSet):
     @property
     def max_leverage(self) -> float:
         return float(self.rank)
+
+    def moments(self, p: Array | None = None) -> ClosedForm:
+        return ClosedForm(1.0, np.full(self.rank, 1 / self.rank))

@@ -11,7 +11,7 @@ a float and knows its kind, its proved interval and the theorem that it serves.
 
 from inspect import isfunction, signature
 
-from pursuit.atoms.closed_forms import ClosedForm, closed_form
+from pursuit.atoms.closed_forms import ClosedForm
 from pursuit.geometry.constant import AGREE, Constant, Kind
 from pursuit.geometry.curvature import (
     directional_width,
@@ -23,7 +23,13 @@ from pursuit.geometry.curvature import (
     strong_convexity,
 )
 from pursuit.geometry.door import checked
-from pursuit.geometry.moments import leverage, optimal_sampling, sampling_quality, second_moment
+from pursuit.geometry.moments import (
+    closed_form,
+    leverage,
+    optimal_sampling,
+    sampling_quality,
+    second_moment,
+)
 from pursuit.geometry.norms import diameter, dual_norm, gauge, radius
 from pursuit.geometry.nu import nu, nu_random, safe_nu
 from pursuit.geometry.preconditioner import preconditioner

@@ -8,8 +8,7 @@ from math import sqrt
 import numpy as np
 
 from pursuit.atoms.base import AtomSet, FiniteAtoms
-from pursuit.atoms.closed_forms import closed_form
-from pursuit.atoms.sampling import Sampling, as_sampling, dense
+from pursuit.atoms.sampling import as_sampling, dense
 from pursuit.base.errors import InputError
 from pursuit.base.lengths import EPS, row_norms
 from pursuit.base.validation import Array
@@ -44,7 +43,7 @@ def smoothness(f: Objective, atoms: AtomSet) -> Constant:
         raise InputError(
             f"L_A: {type(f).__name__} does not know its smoothness constant; expected L_A or f.L"
         )
-    form = closed_form(atoms, Sampling(atoms))
+    form = atoms.moments()
     everywhere = form is not None and form.squared_width == 1
     exact = round_bowl(f) or (everywhere and isinstance(f, QuadraticObjective))
     radius = float(lengths(atoms).max()) if isinstance(atoms, FiniteAtoms) else atoms.radius
@@ -110,7 +109,7 @@ Measure = Callable[[Array], Width]
 
 def _width(atoms: AtomSet, measure: Measure) -> Constant:
     serves = "Lemma 6, older rate"
-    form = closed_form(atoms, Sampling(atoms))
+    form = atoms.moments()
     if form is not None:
         return Constant(sqrt(form.squared_width), Kind.EXACT, serves)
     if not isinstance(atoms, FiniteAtoms):
@@ -163,7 +162,7 @@ def _lift(found: Width, basis: Array, atoms: AtomSet) -> Array | None:
 
 def _between_norms(H: SpanHessian, atoms: AtomSet, serves: str) -> Constant:
     """μ_A of an infinite set, from Lemma 6 and from λ_min(H, P) ≤ μ_A ≤ λ_min(H, P)/δ̂²."""
-    form = closed_form(atoms, Sampling(atoms))
+    form = atoms.moments()
     if form is None:
         raise InputError(f"μ_A: {type(atoms).__name__} has no known second moments")
     relative = _relative(H, np.diag(np.sqrt(form.diagonal[form.diagonal > 0])), 0.0, serves)

@@ -5,13 +5,18 @@ from __future__ import annotations
 import numpy as np
 
 from pursuit.atoms.base import AtomSet, FiniteAtoms
-from pursuit.atoms.closed_forms import closed_form
+from pursuit.atoms.closed_forms import ClosedForm
 from pursuit.atoms.sampling import Moments, Sampling, as_sampling
 from pursuit.base.errors import InputError
 from pursuit.base.validation import Array, positive
 from pursuit.geometry.constant import Constant, Kind, at_least
 from pursuit.geometry.designs import d_optimal
 from pursuit.geometry.span import inside
+
+
+def closed_form(atoms: AtomSet, sampling: object | None = None) -> ClosedForm | None:
+    """What the set knows of P̃ and of its width without computing, or None."""
+    return as_sampling(atoms, sampling).closed_form
 
 
 def second_moment(atoms: AtomSet, sampling: object | None = None) -> Moments:
@@ -28,7 +33,7 @@ def sampling_quality(atoms: AtomSet, sampling: object | None = None) -> Constant
     """δ̂² = min over d of E⟨d, z⟩² / ‖d‖²_{A*} = 1 / max_j w_j, at most 1/r."""
     serves = "Theorems 4, 5"
     sampling = as_sampling(atoms, sampling)
-    if not isinstance(atoms, FiniteAtoms) and closed_form(atoms, sampling) is None:
+    if not isinstance(atoms, FiniteAtoms) and sampling.closed_form is None:
         return Constant(1 / atoms.max_leverage, Kind.EXACT, serves)
     moments = sampling.moments
     largest, theta = float(moments.leverage.max()), moments.rounding

@@ -5,8 +5,6 @@ from __future__ import annotations
 import numpy as np
 
 from pursuit.atoms.base import AtomSet, FiniteAtoms
-from pursuit.atoms.closed_forms import closed_form
-from pursuit.atoms.sampling import Sampling
 from pursuit.base.errors import InputError
 from pursuit.base.lengths import length
 from pursuit.base.validation import Array, shaped_array
@@ -30,7 +28,7 @@ def _longest(atoms: AtomSet) -> float:
 
 def _radius_kind(atoms: AtomSet) -> Kind:
     """Infinite sets may know no more than an upper bound."""
-    known = isinstance(atoms, FiniteAtoms) or closed_form(atoms, Sampling(atoms)) is not None
+    known = isinstance(atoms, FiniteAtoms) or atoms.moments() is not None
     return Kind.EXACT if known else Kind.UPPER
 
 

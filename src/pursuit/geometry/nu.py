@@ -7,7 +7,6 @@ from math import inf
 import numpy as np
 
 from pursuit.atoms.base import AtomSet, FiniteAtoms
-from pursuit.atoms.closed_forms import closed_form
 from pursuit.atoms.sampling import as_sampling
 from pursuit.atoms.whitening import Whitened, whiten
 from pursuit.base.validation import Array, positive
@@ -25,7 +24,7 @@ def nu_random(atoms: AtomSet, sampling: object | None = None) -> Constant:
     """
     serves = "Theorem 9"
     sampling = as_sampling(atoms, sampling)
-    form = closed_form(atoms, sampling)
+    form = sampling.closed_form
     if form is not None:
         return Constant(1 / form.quality, Kind.EXACT, serves)
     if not isinstance(atoms, FiniteAtoms):
@@ -77,7 +76,7 @@ def nu(atoms: AtomSet, sampling: object | None = None, *, delta: float = 1.0) ->
     serves = "Theorem 8"
     delta = positive("delta", delta)
     sampling = as_sampling(atoms, sampling)
-    form = closed_form(atoms, sampling)
+    form = sampling.closed_form
     if form is not None:
         exact = 1 / form.squared_width
         return at_most(exact, exact / delta**2, serves)

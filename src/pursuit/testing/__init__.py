@@ -60,6 +60,7 @@ def check_atoms(atoms: AtomSet, *, seed: int = 0, draws: int = 30) -> None:
     _linear_maps_agree(atoms, handles, rng)
     _packs(atoms, handles)
     _unit_version(atoms, handles, rng)
+    _moments_are_those_of_draws(atoms, directions, rng, 20 * draws)
     if isinstance(atoms, FiniteAtoms):
         _finite_operations(atoms, rng)
         _admissible_slopes(atoms, rng)
@@ -326,6 +327,35 @@ def _unit_version(atoms: AtomSet, handles: list[Atom], rng: np.random.Generator)
             _close(unit.vector(z) * scale[z], vector, atoms.radius, _tolerance(atoms)),
             atoms,
             "unit() must give the same directions: unit atom times scale is the atom",
+        )
+
+
+def _moments_are_those_of_draws(
+    atoms: AtomSet, directions: list[Array], rng: np.random.Generator, draws: int
+) -> None:
+    known = atoms.moments()
+    if known is None:
+        return
+    inside = known.diagonal > 0
+    _hold(
+        inside.shape == (np.prod(atoms.shape),) and inside.sum() == atoms.rank,
+        atoms,
+        "moments() must give a diagonal that is positive in lin(A) and zero elsewhere",
+    )
+    found = sum(atoms.vector(z).reshape(-1) ** 2 for z in atoms.draw(rng, draws)) / draws
+    noise = 6 * np.sqrt(known.diagonal / draws) + 6 / draws  # Bernstein: e⁻¹⁸ of all seeds
+    _hold(
+        bool((np.abs(found - known.diagonal) <= noise).all()),
+        atoms,
+        "moments() must give the mean of z_i² over its draws as the diagonal of P̃",
+    )
+    for d in directions:
+        within = np.where(inside.reshape(atoms.shape), d, 0)
+        _hold(
+            atoms.dual_norm(within) ** 2
+            >= (1 - 1e-8) * known.squared_width * np.vdot(within, within),
+            atoms,
+            "moments() must give an mDW² with ‖d‖_{A*}² ≥ mDW²‖d‖² in lin(A)",
         )
 
 
