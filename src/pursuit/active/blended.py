@@ -9,7 +9,8 @@ import numpy as np
 from pursuit.active.active_set import Local, rounding
 from pursuit.active.newton import conjugate, descend
 from pursuit.active.restricted import QuadraticSpan, over
-from pursuit.atoms import Atom, Coordinates
+from pursuit.atoms import Atom
+from pursuit.atoms.forms import AtomForm
 from pursuit.base.errors import InputError
 from pursuit.base.validation import Array, positive
 from pursuit.points import Needs
@@ -62,7 +63,7 @@ class _BlendedRun:
         self.span, self.set = over(run.problem), run.problem.atoms
         self.finite = self.span.finite
         # The slopes of coordinates are the gradient: to have some is to have all.
-        self.lazy = self.finite and not isinstance(self.set, Coordinates)
+        self.lazy = self.finite and self.set.form is not AtomForm.AXES
         self._gathered: tuple[object, Array] = (None, np.empty(0))
         self.memory["active"] = self.memory["pool"] = np.empty(0, np.int64)
         self.memory["candidate"], self.memory["looked"] = -1, 0.0

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 
@@ -12,7 +10,7 @@ from pursuit.atoms.base import Atom, AtomSet, FiniteAtoms
 from pursuit.base.lengths import EPS, length
 from pursuit.base.precision import norm
 from pursuit.base.validation import Array
-from pursuit.objectives.forms import PointForm
+from pursuit.objectives.forms import PointForm, Representation
 
 ULPS = 16
 """Units in the last place that a curvature may owe to rounding."""
@@ -32,7 +30,7 @@ class Objective(ABC):
     lowest: float = -np.inf
     """A number that f is never below, where one is known."""
     dtype: np.dtype[np.float32] | np.dtype[np.float64] = np.dtype(np.float64)
-    form: PointForm | Callable[[AtomSet, Array], Any] = PointForm.IMAGE
+    form: Representation = PointForm.IMAGE
     """What a point of f keeps; or ``form(atoms, x0)``, which builds a point of its own kind."""
 
     @abstractmethod
@@ -135,7 +133,7 @@ class ThroughImage(Objective):
 class QuadraticObjective(Objective):
     """f with a constant Hessian H: correlations with the gradient are affine in x."""
 
-    form = PointForm.HESSIAN
+    form: Representation = PointForm.HESSIAN
     isometric: bool = False
     """Whether zᵀHz′ is the inner product of the images of z and z′."""
 

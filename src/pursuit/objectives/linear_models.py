@@ -17,7 +17,7 @@ from pursuit.base.products import times
 from pursuit.base.threads import single_threaded_blas
 from pursuit.base.validation import Array, non_negative, of_type, positive, shaped_array
 from pursuit.objectives.base import ThroughImage
-from pursuit.objectives.forms import PointForm
+from pursuit.objectives.forms import PointForm, Representation
 from pursuit.objectives.quadratic import (
     DENSE_LIMIT,
     doubled,
@@ -61,7 +61,7 @@ class LinearModel(ThroughImage):
 
     bend: float = 1.0
     lowest = 0.0
-    form = PointForm.SAMPLES
+    form: Representation = PointForm.SAMPLES
 
     def __init__(self, X: Any, l2: float = 0.0, weights: object | None = None) -> None:
         matrix = linear_map("X", X)

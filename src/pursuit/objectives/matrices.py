@@ -19,7 +19,7 @@ from pursuit.base.threads import single_threaded_blas
 from pursuit.base.validation import Array, real_array
 from pursuit.objectives.base import QuadraticObjective
 from pursuit.objectives.factors import Factors
-from pursuit.objectives.forms import PointForm
+from pursuit.objectives.forms import PointForm, Representation
 from pursuit.objectives.quadratic import half_square
 
 
@@ -113,7 +113,7 @@ class MatrixDistance(MatrixObjective):
     L = 1.0
     mu = 1.0
     isometric = True
-    form = PointForm.PRODUCTS
+    form: Representation = PointForm.PRODUCTS
 
     def __init__(self, B: Any) -> None:
         self.B = B if isinstance(B, SparsePlusLowRank) else _matrix("B", B)
@@ -193,7 +193,7 @@ class MatrixEntries(MatrixObjective):
 
     L = 1.0
     isometric = True
-    form = PointForm.ENTRIES
+    form: Representation = PointForm.ENTRIES
 
     def __init__(self, B: Any) -> None:
         known = _sparse("B", B).tocoo()
