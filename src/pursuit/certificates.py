@@ -199,7 +199,7 @@ def _by_energy(
     R += root / (mu_P.lower - seen.dent)
     with suppress(InputError):
         R = min(R, ground["‖x* − x0‖_P"])
-    beta = float(result.state.numbers["memory"]["beta"])
+    beta = origin.beta
     if beta > 0:
         bound = outward(max(R * (R / (2 * beta)), _left_by_rounding(result, origin)))
         yield Certificate(bound, "f(x) − f* ≤ ½R² / β_t", {"R": R, "β_t": beta, **known})
@@ -215,7 +215,7 @@ def _by_potential(
     ground = Ground(
         origin.problem.f, origin.problem.atoms, origin.start, promise.sampling, given=given
     )
-    distance, beta = ground[letters], float(result.state.numbers["memory"]["beta"])
+    distance, beta = ground[letters], origin.beta
     if beta == 0:
         raise MissingConstant("β_t", "this phase of the run has not made a step")
     constants = {letters: distance, "β_t": beta, **promise.constants}

@@ -18,6 +18,7 @@ from pursuit import (
 )
 from pursuit.rules.run import Run
 from pursuit.solving.compiled import Stretch
+from pursuit.solving.ends import Watched
 from pursuit.solving.stopping import Stopping
 
 METHODS = {
@@ -188,7 +189,7 @@ def test_kernels_are_not_loaded_by_a_run_that_is_nearly_over(monkeypatch):
             run := Run(given, 0), rules.advance, rules.advance.point(given, np.zeros(D))
         )
         stopping = Stopping.checked(given, 10, 0, **limits)
-        return Stretch(run, rules, stepper, stopping, 10).worth_it(seconds)
+        return Stretch(run, rules, stepper, stopping, Watched.of(stepper.x), 10).worth_it(seconds)
 
     assert not worth_it(0.5)
     assert worth_it(2.0)

@@ -93,7 +93,7 @@ def test_theorems_in_expectation_are_stated_with_a_confidence(name):
     certificate = run.certificate
     assert certificate.confidence == pytest.approx(0.95)
     distance = geometry.distance(SINGULAR, Coordinates(6))
-    beta = run.state.numbers["memory"]["beta"]
+    beta = run.origin.beta
     assert certificate.bound == pytest.approx(distance**2 / (2 * beta) / 0.05)
     assert "with confidence 0.95" in str(certificate)
     assert certify(run, confidence=0.5).bound == pytest.approx(certificate.bound / 10)
@@ -174,7 +174,7 @@ def test_the_affine_invariant_acceleration_holds_surely():
 def test_a_phase_of_known_distance_is_certified():
     method = methods.accelerated(exploration=1)
     run = solve(SINGULAR, Coordinates(6), method, max_iter=10, tol=0)
-    beta = run.state.numbers["memory"]["beta"]
+    beta = run.origin.beta
     known = certify(run, given={"‖x* − x_s‖_P": 2.0})
     assert known.bound == pytest.approx(4 / (2 * beta) / 0.05)
 

@@ -29,6 +29,7 @@ from pursuit.objectives.problem import Problem
 from pursuit.points.base import Point
 from pursuit.rules.advances import Advance, Greedy
 from pursuit.rules.directions import Random, Replay
+from pursuit.rules.memory import Memory
 from pursuit.rules.momentum import Stepper
 from pursuit.rules.run import Progress, Run
 
@@ -78,15 +79,33 @@ def largest_curvature(problem: Problem) -> float:
     return geometry.smoothness(problem.f, problem.atoms).upper
 
 
+@dataclass
+class Bank(Memory):
+    """Of this phase β_t, what is in the bank, κ_t and the κ that the last step allowed; phases."""
+
+    beta: float = 0.0
+    bank: float = 0.0
+    kappa: float = 0.0
+    ratio: float = 0.0
+    phases: int = 1
+
+    def accept(self, beta: float, bank: float, kappa: float, ratio: float) -> None:
+        """A step was made."""
+        self.beta, self.bank, self.kappa, self.ratio = beta, bank, kappa, ratio
+
+
 class AdaptiveStepper(Stepper):
     """x and v as points."""
 
     def __init__(self, rule: Adaptive, run: Run, advance: Advance, x: Point) -> None:
-        self._memory, self._improve = run.memory, advance.start(run)
+        self.memory, self._improve = run.remember("momentum", Bank()), advance.start(run)
         self._explore = exploring(run, rule.sampling, rule.exploration)
         self._fixed = rule.stiffness(run.problem)
         self.x, self.v, self._y = x, x.copy(), x.share()
-        self._memory.update(beta=0.0, bank=0.0, kappa=0.0, ratio=0.0, phases=1)
+
+    @property
+    def beta(self) -> float:
+        return self.memory.beta
 
     def points(self) -> dict[str, Point]:
         return {"x": self.x, "v": self.v}
@@ -95,10 +114,10 @@ class AdaptiveStepper(Stepper):
         return "f is not convex, or falls by less than its step rule promises"
 
     def step(self) -> Progress:
-        memory = self._memory
-        kappa = self._fixed or max(float(memory["ratio"]), SHRINK * float(memory["kappa"]))
+        memory = self.memory
+        kappa = self._fixed or max(memory.ratio, SHRINK * memory.kappa)
         for _ in range(LOOKS):
-            beta = float(memory["beta"])
+            beta = memory.beta
             # α²κ = β + α; at β = 0 y is x whatever κ is
             alpha = (1 + sqrt(1 + 4 * beta * kappa)) / (2 * kappa) if kappa else 1.0
             y = self.x.blend(self.v, alpha / (beta + alpha), out=self._y)
@@ -115,9 +134,9 @@ class AdaptiveStepper(Stepper):
             ratio = energy / (2 * progress.decrease)  # the κ that this step alone allows
             if not (beta or self._fixed):
                 kappa, alpha = ratio, 1 / ratio
-            bank = memory["bank"] + (beta + alpha) * progress.decrease - alpha**2 * energy / 2
+            bank = memory.bank + (beta + alpha) * progress.decrease - alpha**2 * energy / 2
             if bank >= 0 or not beta or self._fixed:
-                memory.update(beta=beta + alpha, bank=max(bank, 0.0), kappa=kappa, ratio=ratio)
+                memory.accept(beta + alpha, max(bank, 0.0), kappa, ratio)
                 move(self.v, alpha)  # v_{t+1}, drawn after κ was accepted
                 self.x, self._y = y, self.x
                 return progress
@@ -127,7 +146,8 @@ class AdaptiveStepper(Stepper):
     def _begin_phase(self) -> None:
         """v ← x, β ← 0."""
         self.v.restore(self.x.arrays())
-        self._memory.update(beta=0.0, bank=0.0, phases=self._memory["phases"] + 1)
+        self.memory.beta = self.memory.bank = 0.0
+        self.memory.phases += 1
 
 
 # How v moves: a look at y gives S, and what will be done to v for a given α ---------------------

@@ -38,7 +38,7 @@ from pursuit.rules.directions import Direction, Random, Replay, Steepest
 from pursuit.rules.momentum import FixedNu, Plain
 from pursuit.rules.run import Run
 from pursuit.rules.steps import AffineInvariant, ExactLineSearch, Smooth, Step, smoothness
-from pursuit.solving.driver import REFRESH
+from pursuit.solving.running import REFRESH
 
 BLOCK = 256
 """Signals that are run together and share a stream of draws, whatever the number of threads."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import ClassVar, Protocol
 
 from pursuit.atoms.cone import Cone
 from pursuit.base.validation import Array
@@ -20,6 +20,9 @@ Improve = Callable[[Point], Progress]
 
 class Advance(Protocol):
     """A rule that moves a point to a better one."""
+
+    keeps_path: ClassVar[bool] = False
+    """Whether the last point with each number of atoms is worth keeping."""
 
     def start(self, run: Run) -> Improve: ...
 

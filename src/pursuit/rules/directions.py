@@ -61,9 +61,8 @@ class Approximate:
         if delta > 1:
             raise InputError(f"delta: expected a number above 0 and at most 1, got {delta:g}")
         atoms = _finite("delta", run.problem.atoms, self)
-        stale = StaleCorrelations(atoms, run.memory, purpose)
-        looked = f"{purpose}.looked"
-        run.memory[looked] = 0.0
+        stale = StaleCorrelations(atoms)
+        run.remember(purpose, stale.looks)
 
         def choose(x: Point) -> Choice:
             if not isinstance(x, AmbientPoint):
@@ -71,7 +70,6 @@ class Approximate:
             found = stale.search(x.gradient(), delta, x.coef)
             x.counts.oracle_calls += 1
             x.counts.products += (found.looked + found.compared) / len(atoms)
-            run.memory[looked] = float(run.memory[looked]) + found.looked
             return Choice(found.atom, found.correlation, found.slope)
 
         return choose

@@ -14,6 +14,7 @@ from pursuit.base.validation import positive
 from pursuit.points.base import Point
 from pursuit.rules.advances import Advance
 from pursuit.rules.directions import Direction, Random
+from pursuit.rules.memory import Memory
 from pursuit.rules.run import Progress, Run
 from pursuit.rules.steps import UNEXPLAINED, below_smoothness, smoothness, suspect
 
@@ -22,6 +23,11 @@ class Stepper(ABC):
     """A momentum rule at work: it owns the points of the run."""
 
     x: Point
+
+    @property
+    def beta(self) -> float:
+        """β_t, by which E[β_t(f(x_t) − f*)] is bounded; zero where there is no such bound."""
+        return 0.0
 
     @abstractmethod
     def step(self) -> Progress:
@@ -96,6 +102,13 @@ class FixedNu:
         return geometry.safe_nu(atoms) / getattr(direction, "delta", 1.0) ** 2
 
 
+@dataclass
+class Beta(Memory):
+    """β_t."""
+
+    beta: float = 0.0
+
+
 class FixedNuStepper(Stepper):
     """Algorithms 3 and 4 at work."""
 
@@ -106,13 +119,17 @@ class FixedNuStepper(Stepper):
         self._improve = advance.start(run)
         self._probe = None if rule.probe is None else rule.probe.start(run, "probes")
         self.x, self.v, self.y = x, x.copy(), x.share()  # x_0 = v_0; room for y
-        run.memory["beta"] = 0.0  # β_0 = 0
+        self.memory = run.remember("momentum", Beta())  # β_0 = 0
+
+    @property
+    def beta(self) -> float:
+        return self.memory.beta
 
     def points(self) -> dict[str, Point]:
         return {"x": self.x, "v": self.v}
 
     def step(self) -> Progress:
-        beta = self._run.memory["beta"]
+        beta = self.memory.beta
         alpha = (1 + sqrt(1 + 4 * beta * self.L * self.nu)) / (2 * self.L * self.nu)
         beta += alpha  # α²Lν = β + α;  β ← β + α
         y = self.x.blend(self.v, alpha / beta, out=self.y)  # y_t = (1 − τ_t) x_t + τ_t v_t
@@ -124,14 +141,14 @@ class FixedNuStepper(Stepper):
             progress = self._improve(y)  # x_{t+1} = y_t − γ z_t,  z_t = LMO_A(∇f(y_t))
             self.v.move(alpha * c, z)  # v_{t+1} = v_t − α ⟨∇f(y_t), z̃_t⟩ z̃_t
         self.x, self.y = y, self.x
-        self._run.memory["beta"] = beta
+        self.memory.beta = beta
         return progress
 
     def take(self, steps: int, beta: float) -> None:
         """Iterations were made elsewhere: x and the room for y have changed places each time."""
         if steps % 2:
             self.x, self.y = self.y, self.x
-        self._run.memory["beta"] = beta
+        self.memory.beta = beta
 
     def suspect(self) -> str:
         problem, step = self._run.problem, getattr(self._advance, "step", None)

@@ -20,6 +20,7 @@ from pursuit.objectives.base import QuadraticObjective
 from pursuit.objectives.problem import Problem
 from pursuit.points.base import Point
 from pursuit.rules.line_search import Line, by_values
+from pursuit.rules.memory import Memory
 from pursuit.rules.run import Run, Unbounded
 
 SHRINK = 0.9
@@ -187,43 +188,55 @@ class ValueSearch:
     """
 
     def start(self, run: Run) -> Measure:
-        run.memory["step.reach"] = 1.0
-        atoms = run.problem.atoms
+        memory, atoms = run.remember("step", _LastStep()), run.problem.atoms
 
         def measure(x: Point, z: Atom, c: float) -> tuple[float, float]:
             norm = sqrt(atoms.norm2(z))
-            first = float(run.memory["step.reach"]) / norm
+            first = memory.reach / norm
             eps = float(np.finfo(x.coef.dtype).eps)
             gamma, gain = by_values(lambda g: x.value_along(g, z), x.value(), first, eps)
             if gamma:
-                run.memory["step.reach"] = 4 * abs(gamma) * norm
+                memory.reach = 4 * abs(gamma) * norm
             return gamma, gain
 
         return measure
 
 
+@dataclass
+class _LastStep(Memory):
+    """The length of the last step along a unit direction, and some more."""
+
+    reach: float = 1.0
+
+
+@dataclass
+class LastCurvature(Memory):
+    """The last curvature of a unit direction, and the largest slope."""
+
+    curvature: float = nan
+    steepest: float = 0.0
+
+
 class _Reach:
-    """The last curvature of a unit direction, from which the next search begins."""
+    """Where a search begins: from the last curvature that was met."""
 
     def __init__(self, run: Run, first: float | None = None) -> None:
-        self._run = run
-        run.memory["step.curvature"] = nan if first is None else first / SHRINK
-        run.memory["step.steepest"] = 0.0
+        self._atoms = run.problem.atoms
+        self._met = run.remember("step", LastCurvature(nan if first is None else first / SHRINK))
 
     def curvature(self, line: Line, z: Atom) -> float:
-        norm2 = self._run.problem.atoms.norm2(z)
-        M = float(self._run.memory["step.curvature"])
+        norm2, M = self._atoms.norm2(z), self._met.curvature
         return line.typical_curvature(1 / sqrt(norm2)) if isnan(M) else M * norm2
 
     def drowned(self, x: Point, c: float) -> bool:
         """Whether a slope is so far below the largest one met that it is mostly rounding."""
-        memory = self._run.memory
-        memory["step.steepest"] = max(float(memory["step.steepest"]), abs(c))
-        return bool(abs(c) < DROWNED * np.finfo(x.coef.dtype).eps * memory["step.steepest"])
+        met = self._met
+        met.steepest = max(met.steepest, abs(c))
+        return bool(abs(c) < DROWNED * np.finfo(x.coef.dtype).eps * met.steepest)
 
     def remember(self, h: float, z: Atom) -> None:
         if h > 0:
-            self._run.memory["step.curvature"] = h / self._run.problem.atoms.norm2(z)
+            self._met.curvature = h / self._atoms.norm2(z)
 
 
 def downhill(x: Point, z: Atom, c: float, h: float = inf) -> Line:

@@ -29,6 +29,7 @@ from pursuit.solving.stopping import Stopping
 
 if TYPE_CHECKING:
     from pursuit.kernels.iterations import Ends, IteratedPoint, IterationRules
+    from pursuit.solving.ends import Watched
 
 PATIENCE = 1.0
 """Seconds in steps after which a run loads the kernels, if nothing else has."""
@@ -44,10 +45,17 @@ class Stretch:
     """Makes iterations of a method in place of its stepper."""
 
     def __init__(
-        self, run: Run, method: Method, stepper: Stepper, stop: Stopping, watch: int
+        self,
+        run: Run,
+        method: Method,
+        stepper: Stepper,
+        stop: Stopping,
+        watched: Watched,
+        watch: int,
     ) -> None:
         assert isinstance(method.advance, Greedy)
-        self._run, self._stepper, self._stop, self._watch = run, stepper, stop, watch
+        self._run, self._stepper, self._stop = run, stepper, stop
+        self._watched, self._watch = watched, watch
         self._step, self._pick = method.advance.step, method.advance.direction
         momentum = method.momentum
         self._probe = momentum.probe if isinstance(momentum, FixedNu) else None
@@ -140,8 +148,8 @@ class Stretch:
         gram = x.gram
         L, nu = (stepper.L, stepper.nu) if isinstance(stepper, FixedNuStepper) else (1.0, 1.0)
         rules = IterationRules(gram.rows, gram.known, self._bounds(), self._work(), L, nu)
-        slope = stop.tol * float(self._run.memory["first_slope"])
-        goal, first = -inf, float(self._run.memory["first_value"])
+        slope = stop.tol * self._watched.first_slope
+        goal, first = -inf, self._watched.first_value
         if stop.goal is not None:
             eps = float(np.finfo(x.coef.dtype).eps)
             goal = stop.goal[0] - gram.value
@@ -154,10 +162,10 @@ class Stretch:
     def _notes(self) -> Array:
         from pursuit.kernels import iterations as kernels
 
-        memory, x, notes = self._run.memory, self._x, np.zeros(7)
+        x, notes = self._x, np.zeros(7)
         notes[kernels.PRODUCTS] = x.counts.products
-        notes[kernels.BETA] = memory.get("beta", 0.0)
-        notes[kernels.BEST] = memory["best"] - x.gram.value
+        notes[kernels.BETA] = self._stepper.beta
+        notes[kernels.BEST] = self._watched.best - x.gram.value
         return notes
 
     def _bounds(self) -> Array:
@@ -188,7 +196,7 @@ class Stretch:
         x.counts.products = float(notes[kernels.PRODUCTS])
         if notes[kernels.WATCHED]:  # and the value was never high
             best = x.gram.value + float(notes[kernels.BEST])
-            run.memory.update(best=min(run.memory["best"], best), strikes=0.0)
+            self._watched.best, self._watched.strikes = min(self._watched.best, best), 0
         if isinstance(self._pick, Steepest):
             x.counts.oracle_calls += steps
         for rule, purpose in ((self._pick, "picks"), (self._probe, "probes")):
