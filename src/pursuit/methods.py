@@ -48,7 +48,7 @@ class Method:
     @property
     def gradient_free(self) -> bool:
         """Whether the method looks at values of f alone."""
-        return isinstance(self.advance, Blind)
+        return self.advance.gradient_free
 
 
 def matching_pursuit(*, direction: Direction | None = None, step: Step | None = None) -> Method:

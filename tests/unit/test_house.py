@@ -29,8 +29,8 @@ LINES = [
 ]
 PLACE = {room: (i, j) for i, line in enumerate(LINES) for j, room in enumerate(line)}
 MODULES = sorted(ROOT.rglob("*.py"))
-# Certificates still know the rules by name, and objectives the points that suit them.
-UPWARD = {"certificates", "objectives.base", "objectives.linear_models", "objectives.matrices"}
+# Objectives still know the points that suit them.
+UPWARD = {"objectives.base", "objectives.linear_models", "objectives.matrices"}
 
 
 def name_of(path):

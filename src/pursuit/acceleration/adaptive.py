@@ -24,13 +24,13 @@ from pursuit.atoms.closed_forms import closed_form
 from pursuit.atoms.sampling import Stream, as_sampling
 from pursuit.base.errors import InputError
 from pursuit.base.validation import Array, count, positive
+from pursuit.geometry.guarantee import Guarantee, MissingConstant
 from pursuit.objectives.matrices import MatrixObjective
 from pursuit.objectives.problem import Problem
 from pursuit.points.base import Point
-from pursuit.rules.advances import Advance, Greedy
-from pursuit.rules.directions import Random, Replay
+from pursuit.rules.advances import Advance
 from pursuit.rules.memory import Memory
-from pursuit.rules.momentum import Stepper
+from pursuit.rules.momentum import Momentum, Stepper
 from pursuit.rules.run import Progress, Run
 
 SHRINK, GROW, LOOKS = 0.9, 1.05, 100
@@ -41,7 +41,7 @@ Explore = Callable[[Point], tuple[float, Move]]
 
 
 @dataclass(frozen=True)
-class Adaptive:
+class Adaptive(Momentum):
     """Momentum that measures its own stiffness.
 
     Parameters
@@ -61,12 +61,27 @@ class Adaptive:
     kappa: float | Callable[[Problem], float] | None = None
 
     def start(self, run: Run, advance: Advance, x: Point) -> Stepper:
-        if isinstance(advance, Greedy) and isinstance(advance.direction, (Random, Replay)):
+        if advance.direction is not None and advance.direction.blind:
             raise InputError(
                 "direction: this momentum is measured against the largest correlation; expected "
                 "a rule that looks for it (Steepest, Approximate, Subset), or another momentum"
             )
         return AdaptiveStepper(self, run, advance, x)
+
+    def guarantee(self, advance: Advance, problem: Problem) -> Guarantee:
+        """Whatever κ_t it measures; a fixed one has to be large enough."""
+        atoms = problem.atoms
+        surely = self.exploration is None and isinstance(atoms, FiniteAtoms)
+        kappa = self.stiffness(problem)
+        if kappa is None:
+            return Guarantee(self.sampling, {}, surely, from_start=False)
+        draws = 1 + (0 if surely else (atoms.rank - 1) / (self.exploration or 1))
+        needed = geometry.smoothness(problem.f, atoms).upper * draws
+        if not advance.as_algorithm_2:
+            raise MissingConstant("κ", "a fixed one is covered with Algorithm 2's step")
+        if kappa < needed * (1 - 1e-12):
+            raise MissingConstant("κ", f"{kappa:.6g} is below the proved {needed:.6g}")
+        return Guarantee(self.sampling, {"κ": kappa}, surely)
 
     def stiffness(self, problem: Problem) -> float | None:
         """The fixed κ, if there is one."""

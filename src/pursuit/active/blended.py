@@ -46,6 +46,9 @@ class Blended(Advance):
 
     kappa: float = 4.0
     keeps_path: ClassVar[bool] = True
+    leaves_cone: ClassVar[str] = (
+        "steps along all atoms in use at once, whatever the signs of their coefficients"
+    )
 
     def start(self, run: Run) -> Improve:
         if not positive("kappa", self.kappa) > 1:

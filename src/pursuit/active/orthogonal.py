@@ -50,6 +50,7 @@ class Corrective(Advance):
     """
 
     keeps_path: ClassVar[bool] = True
+    leaves_cone: ClassVar[str] = ""
 
     def start(self, run: Run) -> Improve:
         if isinstance(run.problem.atoms, Cone):

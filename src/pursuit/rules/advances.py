@@ -2,29 +2,50 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import ClassVar, Protocol
+from typing import ClassVar
 
 from pursuit.atoms.cone import Cone
 from pursuit.base.validation import Array
 from pursuit.objectives.problem import Problem
 from pursuit.points.base import Point
 from pursuit.rules.cone_steps import within_cone
-from pursuit.rules.directions import Direction, Steepest
+from pursuit.rules.directions import Direction, Steepest, as_direction
 from pursuit.rules.run import Progress, Run
-from pursuit.rules.steps import Smooth, Step
+from pursuit.rules.steps import Smooth, Step, as_step
 
 Improve = Callable[[Point], Progress]
 
 
-class Advance(Protocol):
-    """A rule that moves a point to a better one."""
+class Advance(ABC):
+    """A rule that moves a point to a better one.
 
+    What is asked of it beside that has an answer here already, which is true of any rule.
+    """
+
+    gradient_free: ClassVar[bool] = False
+    """Whether it looks at values of f alone."""
     keeps_path: ClassVar[bool] = False
     """Whether the last point with each number of atoms is worth keeping."""
+    direction: Direction | None = None
+    step: Step | None = None
+    """The rules of an advance along one atom."""
 
-    def start(self, run: Run) -> Improve: ...
+    @property
+    def leaves_cone(self) -> str:
+        """Why coefficients may fall below zero; empty where they do not."""
+        return f"has an advance, {type(self).__name__}, that knows nothing of cones"
+
+    @property
+    def as_algorithm_2(self) -> bool:
+        """Whether f falls by ‖∇f(x)‖²_{A*}/(2L_A) or more."""
+        return False
+
+    @abstractmethod
+    def start(self, run: Run) -> Improve:
+        """What moves points in a run."""
 
     def point(self, problem: Problem, x0: Array) -> Point:
         """Where a run begins, in the representation that suits the rule."""
@@ -37,10 +58,18 @@ class Greedy(Advance):
 
     direction: Direction = field(default_factory=Steepest)
     step: Step = field(default_factory=Smooth)
+    leaves_cone: ClassVar[str] = ""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "direction", as_direction(self.direction))
+        object.__setattr__(self, "step", as_step(self.step))
+
+    @property
+    def as_algorithm_2(self) -> bool:
+        return self.direction.quality == 1 and self.step.as_algorithm_2
 
     def point(self, problem: Problem, x0: Array) -> Point:
-        ambient = getattr(self.direction, "ambient", False)
-        choose = problem.f.ambient_point if ambient else problem.f.point
+        choose = problem.f.ambient_point if self.direction.ambient else problem.f.point
         return choose(problem.atoms, x0)
 
     def start(self, run: Run) -> Improve:

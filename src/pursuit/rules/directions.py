@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from math import nan
-from typing import ClassVar, Protocol
+from typing import ClassVar
 
 import numpy as np
 
@@ -20,15 +21,53 @@ from pursuit.rules.run import Choice, Run
 Choose = Callable[[Point], Choice]
 
 
-class Direction(Protocol):
-    """A rule that picks an atom at a point."""
+class Direction(ABC):
+    """A rule that picks an atom at a point.
 
-    def start(self, run: Run, purpose: str = "picks") -> Choose: ...
+    What is asked of it beside that has an answer here already, which is true of any rule.
+    """
+
+    ambient: ClassVar[bool] = False
+    """Whether it needs the gradient itself, which points in Gram form do not keep."""
+    blind: ClassVar[bool] = False
+    """Whether it picks without looking at the point."""
+    drawn: ClassVar[bool] = False
+    """Whether it draws z ~ p."""
+    sampling: object | None = None
+    """That p: a `Sampling`, or probabilities; None: uniform."""
+
+    @property
+    def quality(self) -> float | None:
+        """The δ for which equation (3) surely holds; None where there is none."""
+        return None
+
+    @abstractmethod
+    def start(self, run: Run, purpose: str = "picks") -> Choose:
+        """What picks in a run: x ↦ an atom; `purpose` tells its draws from those of others."""
 
 
 @dataclass(frozen=True)
-class Steepest:
+class _BareDirection(Direction):
+    """A rule that says no more than how it starts."""
+
+    rule: Direction
+
+    def start(self, run: Run, purpose: str = "picks") -> Choose:
+        return self.rule.start(run, purpose)
+
+
+def as_direction(rule: Direction) -> Direction:
+    """A rule that can be asked; one with `start` alone becomes one that knows nothing else."""
+    return rule if isinstance(rule, Direction) else _BareDirection(rule)
+
+
+@dataclass(frozen=True)
+class Steepest(Direction):
     """z = LMO_A(∇f(x)), the line `Find z_t` of Algorithms 1, 2 and 4."""
+
+    @property
+    def quality(self) -> float:
+        return 1.0
 
     def start(self, run: Run, purpose: str = "picks") -> Choose:
         def choose(x: Point) -> Choice:
@@ -39,7 +78,7 @@ class Steepest:
 
 
 @dataclass(frozen=True)
-class Approximate:
+class Approximate(Direction):
     """Any z in A with \\|⟨∇f(x), z⟩\\| ≥ δ max \\|⟨∇f(x), z_j⟩\\|: equation (3), certified.
 
     Correlations with earlier gradients bound the present ones, so that most atoms of a finite
@@ -54,7 +93,10 @@ class Approximate:
 
     delta: float
     ambient: ClassVar[bool] = True
-    """It needs the gradient itself, which points in Gram form do not keep."""
+
+    @property
+    def quality(self) -> float:
+        return self.delta
 
     def start(self, run: Run, purpose: str = "picks") -> Choose:
         delta = positive("delta", self.delta)
@@ -76,7 +118,7 @@ class Approximate:
 
 
 @dataclass(frozen=True)
-class Subset:
+class Subset(Direction):
     """The best of m atoms drawn without replacement: between random pursuit and the oracle.
 
     It satisfies equation (3) in expectation with δ̂² ≥ max(m/n, 1/max_j w_j).
@@ -119,7 +161,7 @@ class _Subsets(Sampling):
 
 
 @dataclass(frozen=True)
-class Random:
+class Random(Direction):
     """z ~ p, the line `Sample z_t` of Algorithms 3 and 4.
 
     Parameters
@@ -129,6 +171,8 @@ class Random:
     """
 
     sampling: object | None = None
+    blind: ClassVar[bool] = True
+    drawn: ClassVar[bool] = True
 
     def start(self, run: Run, purpose: str = "picks") -> Choose:
         draw = run.stream(purpose, as_sampling(run.problem.atoms, self.sampling))
@@ -141,10 +185,11 @@ class Random:
 
 
 @dataclass(frozen=True)
-class Replay:
+class Replay(Direction):
     """The atoms of a given list, one an iteration: the same draws for two runs."""
 
     indices: Sequence[int]
+    blind: ClassVar[bool] = True
 
     def start(self, run: Run, purpose: str = "picks") -> Choose:
         atoms = _finite("indices", run.problem.atoms, self)

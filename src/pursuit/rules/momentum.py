@@ -5,18 +5,20 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from math import sqrt
-from typing import Protocol
+from typing import ClassVar
 
 from pursuit import geometry
 from pursuit.atoms.sampling import as_sampling
 from pursuit.base.errors import InputError
 from pursuit.base.validation import positive
+from pursuit.geometry.guarantee import Guarantee, MissingConstant
+from pursuit.objectives.problem import Problem
 from pursuit.points.base import Point
 from pursuit.rules.advances import Advance
-from pursuit.rules.directions import Direction, Random
+from pursuit.rules.directions import Direction, as_direction
 from pursuit.rules.memory import Memory
 from pursuit.rules.run import Progress, Run
-from pursuit.rules.steps import UNEXPLAINED, below_smoothness, smoothness, suspect
+from pursuit.rules.steps import UNEXPLAINED, below_smoothness, smoothness
 
 
 class Stepper(ABC):
@@ -42,15 +44,29 @@ class Stepper(ABC):
         return UNEXPLAINED
 
 
-class Momentum(Protocol):
-    """A rule that says from which point to advance."""
+class Momentum(ABC):
+    """A rule that says from which point to advance.
 
-    def start(self, run: Run, advance: Advance, x: Point) -> Stepper: ...
+    What is asked of it beside that has an answer here already, which is true of any rule.
+    """
+
+    leaves_cone: ClassVar[str] = "moves a second sequence, which leaves the cone"
+    """Why coefficients may fall below zero; empty where they do not."""
+
+    @abstractmethod
+    def start(self, run: Run, advance: Advance, x: Point) -> Stepper:
+        """What makes the iterations of a run."""
+
+    def guarantee(self, advance: Advance, problem: Problem) -> Guarantee:
+        """What proves E[β_t(f(x_t) − f*)] ≤ ½‖x* − x_s‖_P², or the constant that is missing."""
+        raise MissingConstant("R_A", "the radius of the level set of x0 is not known either")
 
 
 @dataclass(frozen=True)
-class Plain:
+class Plain(Momentum):
     """Advance from x itself: Algorithms 1 and 2, random pursuit."""
+
+    leaves_cone: ClassVar[str] = ""
 
     def start(self, run: Run, advance: Advance, x: Point) -> Stepper:
         return _PlainStepper(run, advance, x)
@@ -66,11 +82,11 @@ class _PlainStepper(Stepper):
         return self._improve(self.x)
 
     def suspect(self) -> str:
-        return suspect(getattr(self._advance, "step", None), self._run.problem)
+        return _suspect_step(self._advance, self._run.problem)
 
 
 @dataclass(frozen=True)
-class FixedNu:
+class FixedNu(Momentum):
     """Algorithms 3 and 4: y = (1 − τ)x + τv, x improves from y, v moves along z̃.
 
     Parameters
@@ -88,18 +104,49 @@ class FixedNu:
     probe: Direction | None = None
     L: float | None = None
 
+    def __post_init__(self) -> None:
+        if self.probe is not None:
+            object.__setattr__(self, "probe", as_direction(self.probe))
+
     def start(self, run: Run, advance: Advance, x: Point) -> Stepper:
         return FixedNuStepper(self, run, advance, x)
 
     def safe_nu(self, run: Run, advance: Advance) -> float:
         """The ν′ or ν with which the theorem holds."""
-        direction = getattr(advance, "direction", None)
-        atoms = run.problem.atoms
-        if self.probe is None and isinstance(direction, Random):
+        direction, atoms = advance.direction, run.problem.atoms
+        if self.probe is None and direction is not None and direction.drawn:
             return geometry.nu_random(atoms, as_sampling(atoms, direction.sampling)).upper
-        as_sampling(atoms, getattr(self.probe, "sampling", None))
+        as_sampling(atoms, None if self.probe is None else self.probe.sampling)
         # A δ-approximate oracle may gain δ² of what the exact one does.
-        return geometry.safe_nu(atoms) / getattr(direction, "delta", 1.0) ** 2
+        quality = None if direction is None else direction.quality
+        return geometry.safe_nu(atoms) / (quality or 1.0) ** 2
+
+    def guarantee(self, advance: Advance, problem: Problem) -> Guarantee:
+        """Theorems 8 and 9."""
+        f, atoms, direction = problem.f, problem.atoms, advance.direction
+        promised = None if advance.step is None else advance.step.promise(problem)
+        if direction is None or promised is None:
+            raise MissingConstant("Δ_t", "no theorem covers this step from y_t")
+        if f.L is None:
+            raise MissingConstant("L", f"{type(f).__name__} does not know it")
+        if min(promised, self.L or f.L) < f.L:
+            raise MissingConstant("L", f"the one in use is below the proved {f.L:.6g}")
+        if self.probe is None and direction.drawn:
+            proved = geometry.nu_random(atoms, direction.sampling)
+            return self._valid(f.L, "ν′", proved, direction.sampling)
+        if self.probe is None or not self.probe.drawn or direction.quality is None:
+            raise MissingConstant("ν", "no theorem covers these directions")
+        as_sampling(atoms, self.probe.sampling)
+        safe = geometry.safe_nu(atoms) / direction.quality**2
+        if self.nu is not None and self.nu < safe:
+            safe = geometry.nu(atoms, self.probe.sampling, delta=direction.quality).upper
+        return self._valid(f.L, "ν", safe, self.probe.sampling)
+
+    def _valid(self, L: float, letter: str, proved: float, sampling: object | None) -> Guarantee:
+        nu = proved if self.nu is None else self.nu
+        if nu < proved * (1 - 1e-12):
+            raise MissingConstant(letter, f"{nu:.6g} is below the proved {proved:.6g}")
+        return Guarantee(sampling, {"L": max(L, self.L or L), letter: nu})
 
 
 @dataclass
@@ -151,8 +198,9 @@ class FixedNuStepper(Stepper):
         self.memory.beta = beta
 
     def suspect(self) -> str:
-        problem, step = self._run.problem, getattr(self._advance, "step", None)
-        causes = [self._suspect_nu(), below_smoothness(problem, self.L), suspect(step, problem)]
+        problem = self._run.problem
+        step = _suspect_step(self._advance, problem)
+        causes = [self._suspect_nu(), below_smoothness(problem, self.L), step]
         known = dict.fromkeys(cause for cause in causes if cause not in ("", UNEXPLAINED))
         return "; ".join(known) or UNEXPLAINED
 
@@ -167,6 +215,10 @@ class FixedNuStepper(Stepper):
                 f"nu = {self.nu:.6g} is below the safe value {safe:.6g} for these atoms; "
                 f"give nu={safe:.6g}, or leave nu out to have it computed"
             )
-        drawn = isinstance(getattr(self._advance, "direction", None), Random)
-        greedy = self._probe is None and not drawn
+        direction = self._advance.direction
+        greedy = self._probe is None and not (direction is not None and direction.drawn)
         return f"no theorem covers greedy-greedy; give a nu above {self.nu:.6g}" if greedy else ""
+
+
+def _suspect_step(advance: Advance, problem: Problem) -> str:
+    return UNEXPLAINED if advance.step is None else advance.step.suspect(problem)

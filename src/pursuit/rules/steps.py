@@ -5,13 +5,14 @@ Then f(x − γz) ≤ f(x) − ⟨∇f, z⟩² / (2 h(z)), the decrease that eve
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
 from math import copysign, inf, isnan, nan, sqrt
-from typing import Protocol
 
 import numpy as np
 
+from pursuit import geometry
 from pursuit.atoms.base import Atom, FiniteAtoms
 from pursuit.atoms.cone import Cone
 from pursuit.base.errors import InputError
@@ -43,27 +44,75 @@ Measure = Callable[[Point, Atom, float], tuple[float, float]]
 """(x, z, ⟨∇f(x), z⟩) ↦ (γ, a proved lower bound on f(x) − f(x − γz))."""
 
 
-class Step(Protocol):
-    """A rule that says how far to go along an atom."""
+class Step(ABC):
+    """A rule that says how far to go along an atom.
 
-    def start(self, run: Run) -> Measure: ...
+    What is asked of it beside that has an answer here already, which is true of any rule.
+    """
+
+    @abstractmethod
+    def start(self, run: Run) -> Measure:
+        """What measures steps in a run."""
+
+    def bounds(self, problem: Problem) -> Array | None:
+        """h_j for each atom of a finite set, where γ = ⟨∇f, z_j⟩/h_j is all there is to the rule;
+        infinite where there is no step. None where there is more to it."""
+        return None
+
+    def promise(self, problem: Problem) -> float | None:
+        """The L with which f falls by ⟨∇f, z⟩²/(2L‖z‖²) or more, if f is L-smooth (infinite: by
+        nothing that is known); None where nothing is promised in that form."""
+        return None
+
+    @property
+    def as_algorithm_2(self) -> bool:
+        """Whether f falls by ⟨∇f, z⟩²/(2L_A) or more."""
+        return False
+
+    def suspect(self, problem: Problem) -> str:
+        """What to look at first where its steps made the value run away."""
+        return UNEXPLAINED
 
 
 @dataclass(frozen=True)
-class Smooth:
+class _BareStep(Step):
+    """A rule that says no more than how it starts."""
+
+    rule: Step
+
+    def start(self, run: Run) -> Measure:
+        return self.rule.start(run)
+
+
+def as_step(rule: Step) -> Step:
+    """A rule that can be asked; one with `start` alone becomes one that knows nothing else."""
+    return rule if isinstance(rule, Step) else _BareStep(rule)
+
+
+@dataclass(frozen=True)
+class Smooth(Step):
     """h(z) = L‖z‖², the step of Algorithms 1, 3 and 4. L is the objective's unless given."""
 
     L: float | None = None
+
+    def bounds(self, problem: Problem) -> Array | None:
+        if not isinstance(problem.atoms, FiniteAtoms):
+            return None
+        squares: Array = problem.atoms.norms.astype(np.float64) ** 2
+        return smoothness(problem, self.L) * squares
+
+    def promise(self, problem: Problem) -> float:
+        return self.L or problem.f.L or inf
 
     def suspect(self, problem: Problem) -> str:
         """Whether its constant is too small, and which is not."""
         return below_smoothness(problem, smoothness(problem, self.L))
 
     def start(self, run: Run) -> Measure:
-        L = smoothness(run.problem, self.L)
-        atoms = run.problem.atoms
-        if isinstance(atoms, FiniteAtoms):
-            return from_bounds(L * atoms.norms.astype(np.float64) ** 2)
+        bounds = self.bounds(run.problem)
+        if bounds is not None:
+            return from_bounds(bounds)
+        L, atoms = smoothness(run.problem, self.L), run.problem.atoms
 
         def measure(x: Point, z: Atom, c: float) -> tuple[float, float]:
             h = L * atoms.norm2(z)
@@ -73,7 +122,7 @@ class Smooth:
 
 
 @dataclass(frozen=True)
-class AffineInvariant:
+class AffineInvariant(Step):
     """h(z) = L_A, the step of Algorithm 2. L_A is computed unless given."""
 
     L_A: float | None = None
@@ -82,9 +131,16 @@ class AffineInvariant:
         """L_A as given, or computed."""
         if self.L_A is not None:
             return positive("L_A", self.L_A)
-        from pursuit import geometry
-
         return geometry.smoothness(problem.f, problem.atoms).upper
+
+    def bounds(self, problem: Problem) -> Array | None:
+        if not isinstance(problem.atoms, FiniteAtoms):
+            return None
+        return np.full(len(problem.atoms), float(self.bound(problem)))
+
+    @property
+    def as_algorithm_2(self) -> bool:
+        return self.L_A is None
 
     def suspect(self, problem: Problem) -> str:
         """Whether its constant is too small, and which is not."""
@@ -107,13 +163,29 @@ class AffineInvariant:
 
 
 @dataclass(frozen=True)
-class ExactLineSearch:
+class ExactLineSearch(Step):
     """The minimiser of f along z.
 
     For a quadratic h(z) = zᵀHz. Else the slope along the line is brought to zero, and the decrease
     is a right-end Riemann sum of it: a proved lower bound, because f is convex (see
     `pursuit.rules.line_search`). No smoothness constant is needed; one that is known saves looks.
     """
+
+    def bounds(self, problem: Problem) -> Array | None:
+        f, atoms = problem.f, problem.atoms
+        if not isinstance(f, QuadraticObjective) or not isinstance(atoms, FiniteAtoms):
+            return None
+        images = ((atoms.vector(j), f.atom_image(atoms, j)) for j in range(len(atoms)))
+        h: Array = np.array([f.curvature(z, image) for z, image in images])
+        h[h <= 0] = inf  # no step along a direction in which f is flat
+        return h
+
+    def promise(self, problem: Problem) -> float:
+        return problem.f.L or inf
+
+    @property
+    def as_algorithm_2(self) -> bool:
+        return True
 
     def start(self, run: Run) -> Measure:
         if isinstance(run.problem.f, QuadraticObjective):
@@ -140,7 +212,7 @@ class ExactLineSearch:
 
 
 @dataclass(frozen=True)
-class Backtracking:
+class Backtracking(Step):
     """h(z) = M_t‖z‖² for an unknown L: M_t is doubled until the step is proved to pay.
 
     A step γ = c/h is taken when slopes at its middle and at its end prove a decrease of c²/(4h),
@@ -180,7 +252,7 @@ class Backtracking:
 
 
 @dataclass(frozen=True)
-class ValueSearch:
+class ValueSearch(Step):
     """The minimiser of f along z from values of f alone; the correlation is not used.
 
     A minimiser along the line gains at least c²/(2h) for every curvature bound h, so at least
@@ -276,12 +348,6 @@ def below_smoothness(problem: Problem, L: float) -> str:
             "out to have it taken from f"
         )
     return UNEXPLAINED
-
-
-def suspect(step: object, problem: Problem) -> str:
-    """What to look at first where the steps of a rule made the value run away."""
-    own: Callable[[Problem], str] | None = getattr(step, "suspect", None)
-    return UNEXPLAINED if own is None else own(problem)
 
 
 def smoothness(problem: Problem, given: float | None) -> float:
