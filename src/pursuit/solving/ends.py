@@ -53,6 +53,7 @@ class Reasons:
         self._running, self._stop, self._gradient = running, stop, gradient
         self._run, self._watched = running.run, watched
         self.period = _period(self._run.problem.atoms)
+        self._threshold = float(stop.tol * watched.first_slope)  # what `tol` asks for
 
     def before(self) -> Ended | None:
         """Whether there is nothing to do: a start that is optimal, a resumed run that had ended."""
@@ -73,9 +74,13 @@ class Reasons:
 
     def reached(self) -> Ended | None:
         """Whether the last iteration met a test."""
-        stop = self._stop
+        stop, last = self._stop, self._running.last
         found = self._value_reached() if stop.goal is not None else None
-        found = found or self._slope_reached()
+        if found is None and not (last.slope > self._threshold and last.gamma):
+            if not isnan(last.slope):
+                found = self._slope_reached(last.slope, last.gamma == 0)
+            elif self._run.t % self.period == 0:  # one random direction was seen, and no more
+                found = self._slope_looked_at()
         if found is None and stop.max_atoms is not None:
             return ended(Status.MAX_ATOMS) if self._running.support >= stop.max_atoms else None
         return found
@@ -95,15 +100,9 @@ class Reasons:
 
     # The slope --------------------------------------------------------------------------
 
-    def _slope_reached(self) -> Ended | None:
-        last = self._running.last
-        slope, stands = last.slope, last.gamma == 0
-        if isnan(slope):  # one random direction was seen, and no more
-            return None if self._run.t % self.period else self._slope_looked_at()
-        threshold = self._threshold
-        if not (slope <= threshold or stands):
-            return None
-        kept = self._running.stepper.x.largest_slope()
+    def _slope_reached(self, slope: float, stands: bool) -> Ended | None:
+        """Whether a small slope, or a run that stands still, is an end."""
+        kept, threshold = self._running.stepper.x.largest_slope(), self._threshold
         if not (stands or kept <= threshold):
             return None
         true = self._running.verified.slope
@@ -112,11 +111,6 @@ class Reasons:
         if slope == 0 and true <= self._rounding:
             return ended(Status.CONVERGED)
         return self._unproved(true, stands and true <= max(2 * kept, self._rounding))
-
-    @cached_property
-    def _threshold(self) -> float:
-        """The slope that `tol` asks for."""
-        return float(self._stop.tol * self._watched.first_slope)
 
     @cached_property
     def _rounding(self) -> float:

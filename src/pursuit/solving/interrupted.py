@@ -35,12 +35,11 @@ class Keeper:
         The state that the run continued from.
     """
 
-    due = -inf
-    resumed: State | None = None
-    _kept: Checkpoint | None = None
-
     def __init__(self, running: Running, preparing: float) -> None:
         self._running, self._preparing = running, preparing
+        self.due = -inf
+        self.resumed: State | None = None
+        self._kept: Checkpoint | None = None
 
     def begin(self) -> None:
         """The loop begins."""

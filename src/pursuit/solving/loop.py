@@ -23,10 +23,7 @@ SAVE_SECONDS = 30.0
 
 
 class Loop:
-    """Drives a run to its end."""
-
-    checkpoint: str | os.PathLike[str] | None = None
-    """The file that the state is written to."""
+    """Drives a run to its end; the state is written to the file `checkpoint`, if there is one."""
 
     def __init__(
         self,
@@ -39,6 +36,7 @@ class Loop:
     ) -> None:
         self.running, self.observer, self.keeper = running, observer, keeper
         self._reasons, self._stop, self._stretch = reasons, stop, stretch
+        self.checkpoint: str | os.PathLike[str] | None = None
 
     def drive(self) -> Ended:
         """To the end, and how it came."""
@@ -55,26 +53,27 @@ class Loop:
 
     def _iterations(self) -> Ended:
         running, observer, keeper = self.running, self.observer, self.keeper
-        run, every, last = running.run, observer.every, self._stop.max_iter
+        run, every, stop = running.run, observer.every, self._stop
         if observer.unseen and observer.look():
             return ended(Status.STOPPED)
         saved = time.monotonic()
         keeper.begin()
-        while run.t < last:
+        while run.t < stop.max_iter:
             began = time.perf_counter()
             if began >= keeper.due:
                 began = keeper.keep(began)
             running.whole = run.t
-            found = self.iterate(last)
+            found = self.iterate(stop.max_iter)
             running.whole = None
             running.seconds += time.perf_counter() - began
-            running.record()
+            if running.recorder is not None:
+                running.record()
             asked = run.t % every == 0 and observer.look()
             if found:
                 return found
             if asked:
                 return ended(Status.STOPPED)
-            if self._out_of_time():
+            if stop.max_time is not None and running.seconds >= stop.max_time:
                 return ended(Status.MAX_TIME)
             if self.checkpoint is not None and time.monotonic() - saved > SAVE_SECONDS:
                 self._save()
@@ -105,10 +104,6 @@ class Loop:
         if isnan(running.last.slope):
             looks.append(period - t % period)
         return running.stretch(stretch, min(looks))
-
-    def _out_of_time(self) -> bool:
-        most = self._stop.max_time
-        return most is not None and self.running.seconds >= most
 
     def _save(self) -> None:
         if self.checkpoint is not None:

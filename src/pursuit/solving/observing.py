@@ -29,10 +29,10 @@ class Observer:
     """Looks at a run every so many iterations; looking changes no number of it."""
 
     bar: Silent
-    callback: Callback | None = None
 
     def __init__(self, running: Running, every: int) -> None:
         self._running, self.every = running, every
+        self.callback: Callback | None = None
 
     @property
     def unseen(self) -> bool:

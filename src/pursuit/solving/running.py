@@ -45,12 +45,6 @@ class Running:
         Within an iteration, the number of those before it.
     """
 
-    seconds = 0.0
-    last = NOTHING
-    off_beat = False
-    whole: int | None = None
-    _verified: Verified | None = None
-
     def __init__(
         self,
         run: Run,
@@ -62,7 +56,11 @@ class Running:
     ) -> None:
         self.run, self.stepper, self.mark = run, stepper, mark
         self.offset, self.recorder, self._verify = offset, recorder, verify
+        self.seconds, self.last = 0.0, NOTHING
         self.rows: list[tuple[float, ...]] = []
+        self.off_beat = False
+        self.whole: int | None = None
+        self._verified: Verified | None = None
 
     # What moves it ----------------------------------------------------------------------
 
