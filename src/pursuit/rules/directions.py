@@ -13,12 +13,15 @@ import numpy as np
 from pursuit.atoms.base import Atom, AtomSet, FiniteAtoms
 from pursuit.atoms.sampling import Sampling, as_sampling
 from pursuit.base.errors import InputError
-from pursuit.base.validation import count, plain_array, positive
+from pursuit.base.validation import Array, count, plain_array, positive
+from pursuit.objectives.problem import Problem
 from pursuit.points.base import AmbientPoint, Point
 from pursuit.rules.approximate import StaleCorrelations
 from pursuit.rules.run import Choice, Run
 
 Choose = Callable[[Point], Choice]
+Draw = Callable[[np.random.Generator, int, tuple[int, int]], Array]
+"""(generator, signals, iterations) ↦ row numbers of atoms, one row for each signal."""
 
 
 class Direction(ABC):
@@ -27,6 +30,8 @@ class Direction(ABC):
     What is asked of it beside that has an answer here already, which is true of any rule.
     """
 
+    exact: ClassVar[bool] = False
+    """Whether it is the oracle, z = LMO_A(∇f(x))."""
     ambient: ClassVar[bool] = False
     """Whether it needs the gradient itself, which points in Gram form do not keep."""
     blind: ClassVar[bool] = False
@@ -44,6 +49,19 @@ class Direction(ABC):
     @abstractmethod
     def start(self, run: Run, purpose: str = "picks") -> Choose:
         """What picks in a run: x ↦ an atom; `purpose` tells its draws from those of others."""
+
+    def ahead(self, run: Run, purpose: str, most: int) -> Array:
+        """Row numbers of the next picks of a blind rule, up to `most` and as many as are known."""
+        return np.empty(0, np.int64)
+
+    def skip(self, run: Run, purpose: str, picks: int) -> None:
+        """So many picks that `ahead` has shown were made."""
+        if purpose in run.streams:
+            run.streams[purpose].skip(picks)
+
+    def draws(self, problem: Problem) -> Draw | None:
+        """How a blind rule picks for many signals; None where it cannot."""
+        return None
 
 
 @dataclass(frozen=True)
@@ -64,6 +82,8 @@ def as_direction(rule: Direction) -> Direction:
 @dataclass(frozen=True)
 class Steepest(Direction):
     """z = LMO_A(∇f(x)), the line `Find z_t` of Algorithms 1, 2 and 4."""
+
+    exact: ClassVar[bool] = True
 
     @property
     def quality(self) -> float:
@@ -183,6 +203,27 @@ class Random(Direction):
 
         return choose
 
+    def ahead(self, run: Run, purpose: str, most: int) -> Array:
+        return run.streams[purpose].ahead(most)
+
+    def draws(self, problem: Problem) -> Draw:
+        sampling = as_sampling(problem.atoms, self.sampling)
+        n, cumulated = len(sampling.p), np.cumsum(sampling.p)
+        last = int(np.flatnonzero(sampling.p)[-1])
+
+        def uniform(rng: np.random.Generator, signals: int, span: tuple[int, int]) -> Array:
+            drawn: Array = rng.integers(0, n, (signals, span[1] - span[0]), dtype=np.int32)
+            return drawn
+
+        def weighted(rng: np.random.Generator, signals: int, span: tuple[int, int]) -> Array:
+            heights = cumulated[-1] * rng.random((signals, span[1] - span[0]))
+            places = np.searchsorted(cumulated, heights, side="right")
+            # Rounding may lift a height to the very top, where no atom is left.
+            drawn: Array = np.minimum(places, last).astype(np.int32)
+            return drawn
+
+        return uniform if sampling.uniform else weighted
+
 
 @dataclass(frozen=True)
 class Replay(Direction):
@@ -192,7 +233,35 @@ class Replay(Direction):
     blind: ClassVar[bool] = True
 
     def start(self, run: Run, purpose: str = "picks") -> Choose:
-        atoms = _finite("indices", run.problem.atoms, self)
+        listed = self._checked(run.problem).tolist()
+
+        def choose(x: Point) -> Choice:
+            if run.t >= len(listed):
+                raise self._over()
+            z = listed[run.t]
+            return Choice(z, x.slope(z), nan)
+
+        return choose
+
+    def ahead(self, run: Run, purpose: str, most: int) -> Array:
+        return np.asarray(self.indices, np.int64)[run.t : run.t + most]
+
+    def draws(self, problem: Problem) -> Draw:
+        listed = self._checked(problem).astype(np.int32)
+
+        def replayed(rng: np.random.Generator, signals: int, span: tuple[int, int]) -> Array:
+            if span[1] > len(listed):
+                raise self._over()
+            return np.tile(listed[slice(*span)], (signals, 1))
+
+        return replayed
+
+    def _over(self) -> InputError:
+        return InputError(f"indices: {len(self.indices)} atoms were given, and all were replayed")
+
+    def _checked(self, problem: Problem) -> Array:
+        """The row numbers, all of which are some."""
+        atoms = _finite("indices", problem.atoms, self)
         picks = plain_array("indices", self.indices)
         if picks.ndim != 1 or picks.dtype.kind not in "iu":
             raise InputError("indices: expected a list of row numbers")
@@ -201,15 +270,7 @@ class Replay(Direction):
                 f"indices: expected row numbers from 0 to {len(atoms) - 1}, "
                 f"got {picks.min()} … {picks.max()}"
             )
-        listed = picks.tolist()
-
-        def choose(x: Point) -> Choice:
-            if run.t >= len(listed):
-                raise InputError(f"indices: {len(listed)} atoms were given, and all were replayed")
-            z = listed[run.t]
-            return Choice(z, x.slope(z), nan)
-
-        return choose
+        return picks
 
 
 def _finite(argument: str, atoms: AtomSet, rule: object) -> FiniteAtoms:

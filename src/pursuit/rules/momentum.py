@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from math import sqrt
-from typing import ClassVar
+from math import inf, sqrt
+from typing import ClassVar, NamedTuple
 
 from pursuit import geometry
 from pursuit.atoms.sampling import as_sampling
@@ -21,10 +21,29 @@ from pursuit.rules.run import Progress, Run
 from pursuit.rules.steps import UNEXPLAINED, below_smoothness, smoothness
 
 
+class Blending(NamedTuple):
+    """y = (1 − τ)x + τv with α²Lν = β + α and τ = α/β; v moves along z̃, which `probe` picks (None:
+    z̃ = z). With ν = ∞ y is x, and there is no v."""
+
+    L: float
+    nu: float
+    probe: Direction | None = None
+
+    @property
+    def stiffness(self) -> float | None:
+        """Lν; None where there is no v."""
+        return self.L * self.nu if self.nu < inf else None
+
+
+NO_BLENDING = Blending(1.0, inf)
+
+
 class Stepper(ABC):
     """A momentum rule at work: it owns the points of the run."""
 
     x: Point
+    blending: Blending | None = None
+    """How y is blended, where that is all there is to the momentum."""
 
     @property
     def beta(self) -> float:
@@ -57,6 +76,10 @@ class Momentum(ABC):
     def start(self, run: Run, advance: Advance, x: Point) -> Stepper:
         """What makes the iterations of a run."""
 
+    def blending(self, advance: Advance, problem: Problem) -> Blending | None:
+        """How y is blended, where that is all there is to the rule."""
+        return None
+
     def guarantee(self, advance: Advance, problem: Problem) -> Guarantee:
         """What proves E[β_t(f(x_t) − f*)] ≤ ½‖x* − x_s‖_P², or the constant that is missing."""
         raise MissingConstant("R_A", "the radius of the level set of x0 is not known either")
@@ -71,8 +94,13 @@ class Plain(Momentum):
     def start(self, run: Run, advance: Advance, x: Point) -> Stepper:
         return _PlainStepper(run, advance, x)
 
+    def blending(self, advance: Advance, problem: Problem) -> Blending:
+        return NO_BLENDING
+
 
 class _PlainStepper(Stepper):
+    blending = NO_BLENDING
+
     def __init__(self, run: Run, advance: Advance, x: Point) -> None:
         self.x = x
         self._run, self._advance = run, advance
@@ -111,9 +139,14 @@ class FixedNu(Momentum):
     def start(self, run: Run, advance: Advance, x: Point) -> Stepper:
         return FixedNuStepper(self, run, advance, x)
 
-    def safe_nu(self, run: Run, advance: Advance) -> float:
+    def blending(self, advance: Advance, problem: Problem) -> Blending:
+        L = smoothness(problem, self.L)
+        nu = self.safe_nu(advance, problem) if self.nu is None else positive("nu", self.nu)
+        return Blending(L, nu, self.probe)
+
+    def safe_nu(self, advance: Advance, problem: Problem) -> float:
         """The ν′ or ν with which the theorem holds."""
-        direction, atoms = advance.direction, run.problem.atoms
+        direction, atoms = advance.direction, problem.atoms
         if self.probe is None and direction is not None and direction.drawn:
             return geometry.nu_random(atoms, as_sampling(atoms, direction.sampling)).upper
         as_sampling(atoms, None if self.probe is None else self.probe.sampling)
@@ -161,8 +194,8 @@ class FixedNuStepper(Stepper):
 
     def __init__(self, rule: FixedNu, run: Run, advance: Advance, x: Point) -> None:
         self._rule, self._run, self._advance = rule, run, advance
-        self.L = smoothness(run.problem, rule.L)
-        self.nu = rule.safe_nu(run, advance) if rule.nu is None else positive("nu", rule.nu)
+        self.blending = rule.blending(advance, run.problem)
+        self.L, self.nu, _ = self.blending
         self._improve = advance.start(run)
         self._probe = None if rule.probe is None else rule.probe.start(run, "probes")
         self.x, self.v, self.y = x, x.copy(), x.share()  # x_0 = v_0; room for y
@@ -207,7 +240,7 @@ class FixedNuStepper(Stepper):
     def _suspect_nu(self) -> str:
         """Whether ν is too small, and which is not; empty where it is not, or nobody knows."""
         try:
-            safe = self._rule.safe_nu(self._run, self._advance)
+            safe = self._rule.safe_nu(self._advance, self._run.problem)
         except InputError:  # a set that does not know the moments of its draws
             return ""
         if self.nu < safe:

@@ -5,10 +5,10 @@ Then f(x − γz) ≤ f(x) − ⟨∇f, z⟩² / (2 h(z)), the decrease that eve
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
 from math import copysign, inf, isnan, nan, sqrt
+from typing import ClassVar
 
 import numpy as np
 
@@ -44,15 +44,24 @@ Measure = Callable[[Point, Atom, float], tuple[float, float]]
 """(x, z, ⟨∇f(x), z⟩) ↦ (γ, a proved lower bound on f(x) − f(x − γz))."""
 
 
-class Step(ABC):
+class Step:
     """A rule that says how far to go along an atom.
 
     What is asked of it beside that has an answer here already, which is true of any rule.
     """
 
-    @abstractmethod
+    exact: ClassVar[bool] = False
+    """Whether h(z) is the curvature of f along z, where f is quadratic."""
+
     def start(self, run: Run) -> Measure:
-        """What measures steps in a run."""
+        """What measures steps in a run; γ = ⟨∇f, z_j⟩/h_j where the bounds are all there is."""
+        bounds = self.bounds(run.problem)
+        if bounds is None:
+            raise InputError(
+                f"step: {type(self).__name__} gives no curvature bounds for "
+                f"{type(run.problem.atoms).__name__}; expected bounds, or a start of its own"
+            )
+        return from_bounds(bounds)
 
     def bounds(self, problem: Problem) -> Array | None:
         """h_j for each atom of a finite set, where γ = ⟨∇f, z_j⟩/h_j is all there is to the rule;
@@ -109,10 +118,9 @@ class Smooth(Step):
         return below_smoothness(problem, smoothness(problem, self.L))
 
     def start(self, run: Run) -> Measure:
-        bounds = self.bounds(run.problem)
-        if bounds is not None:
-            return from_bounds(bounds)
         L, atoms = smoothness(run.problem, self.L), run.problem.atoms
+        if isinstance(atoms, FiniteAtoms):
+            return super().start(run)
 
         def measure(x: Point, z: Atom, c: float) -> tuple[float, float]:
             h = L * atoms.norm2(z)
@@ -170,6 +178,8 @@ class ExactLineSearch(Step):
     is a right-end Riemann sum of it: a proved lower bound, because f is convex (see
     `pursuit.rules.line_search`). No smoothness constant is needed; one that is known saves looks.
     """
+
+    exact: ClassVar[bool] = True
 
     def bounds(self, problem: Problem) -> Array | None:
         f, atoms = problem.f, problem.atoms
