@@ -72,7 +72,8 @@ def observe(atoms: Dictionary, b: Vector, direction: Direction) -> Seen:
     near = np.flatnonzero(gaps <= NEAR)
     if near.size:
         seen.to_near = float(result.trace.products[near[0]])
-    looked = result.state.numbers["memory"].get("picks.looked", len(atoms) * STEPS)
+    picks = result.state.numbers["memory"].get("picks", {"looked": len(atoms) * STEPS})
+    looked = picks["looked"]
     seen.refreshed = looked / (len(atoms) * STEPS)
     seen.products = result.counts.products / STEPS
     return seen

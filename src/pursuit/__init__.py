@@ -73,8 +73,8 @@ if TYPE_CHECKING:
     from pursuit.rules.steps import ExactLineSearch as ExactLineSearch
     from pursuit.rules.steps import Smooth as Smooth
     from pursuit.rules.steps import ValueSearch as ValueSearch
-    from pursuit.solving.driver import Snapshot as Snapshot
     from pursuit.solving.driver import solve as solve
+    from pursuit.solving.observing import Snapshot as Snapshot
     from pursuit.solving.results import Result as Result
     from pursuit.solving.results import Trace as Trace
     from pursuit.solving.state import State as State
@@ -131,7 +131,7 @@ _HOME = {
     "encode": "encoding",
     "Encoder": "encoding",
     "Codes": "encoding",
-    "Snapshot": "solving.driver",
+    "Snapshot": "solving.observing",
     "Result": "solving.results",
     "Status": "base.status",
     "Trace": "solving.results",

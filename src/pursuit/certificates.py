@@ -21,27 +21,23 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from functools import singledispatch
 from math import inf, isfinite, isnan, sqrt
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 import numpy as np
 
 from pursuit import geometry
-from pursuit.acceleration.accelerated import Conjugate
-from pursuit.acceleration.adaptive import Adaptive
 from pursuit.atoms.base import FiniteAtoms
 from pursuit.atoms.cone import Cone
 from pursuit.atoms.sampling import as_sampling
 from pursuit.base.errors import InputError
 from pursuit.base.validation import positive
 from pursuit.geometry import Constant
-from pursuit.objectives.problem import Problem
-from pursuit.rates import Ground, MissingConstant
-from pursuit.rules.advances import Advance, Greedy
-from pursuit.rules.directions import Approximate, Random, Steepest
-from pursuit.rules.momentum import FixedNu, Momentum
-from pursuit.rules.steps import AffineInvariant, ExactLineSearch, Smooth
-from pursuit.solving.results import Origin, Result
+from pursuit.geometry.guarantee import MissingConstant
+from pursuit.rates import Ground
+
+if TYPE_CHECKING:
+    from pursuit.solving.results import Origin, Result
 
 ULPS = 64
 """Units in the last place that a value of f may owe to rounding."""
@@ -84,6 +80,13 @@ def _read(value: float) -> str:
     return f"{float(value):.6g}{kind}"
 
 
+@runtime_checkable
+class _Traceable(Protocol):
+    """A result knows what it came from."""
+
+    origin: Origin | None
+
+
 def certify(
     result: Result,
     *,
@@ -105,7 +108,7 @@ def certify(
     eta = 1 - positive("confidence", confidence)
     if eta <= 0:
         raise InputError(f"confidence: expected a number below 1, got {confidence!r}")
-    if not isinstance(result, Result):
+    if not isinstance(result, _Traceable):
         raise InputError(f"result: expected a result of solve, got {type(result).__name__}")
     if result.origin is None:
         return Certificate(inf, missing="the problem that the result belongs to")
@@ -181,7 +184,7 @@ def _by_energy(
     S = Σ p_j⟨∇f(x), z_j⟩², and R bounds ‖x* − x0‖_P: by ‖x − x0‖_P + √S/μ_P, where it is not known.
     """
     (f, atoms), rules = (origin.problem.f, origin.problem.atoms), origin.method
-    promise = guarantee(rules.momentum, rules.advance, origin.problem)
+    promise = rules.momentum.guarantee(rules.advance, origin.problem)
     if not (promise.surely and promise.from_start and isinstance(atoms, FiniteAtoms)):
         return
     ground = Ground(f, atoms, origin.start, promise.sampling, given=given)
@@ -199,7 +202,7 @@ def _by_energy(
     R += root / (mu_P.lower - seen.dent)
     with suppress(InputError):
         R = min(R, ground["‖x* − x0‖_P"])
-    beta = float(result.state.numbers["memory"]["beta"])
+    beta = origin.beta
     if beta > 0:
         bound = outward(max(R * (R / (2 * beta)), _left_by_rounding(result, origin)))
         yield Certificate(bound, "f(x) − f* ≤ ½R² / β_t", {"R": R, "β_t": beta, **known})
@@ -210,12 +213,12 @@ def _by_potential(
 ) -> Certificate:
     """From E[β_t(f(x_t) − f*)] ≤ ½‖x* − x_s‖_P², for the momentum rules that guarantee it."""
     rules = origin.method
-    promise = guarantee(rules.momentum, rules.advance, origin.problem)
+    promise = rules.momentum.guarantee(rules.advance, origin.problem)
     letters = "‖x* − x0‖_P" if promise.from_start else "‖x* − x_s‖_P"
     ground = Ground(
         origin.problem.f, origin.problem.atoms, origin.start, promise.sampling, given=given
     )
-    distance, beta = ground[letters], float(result.state.numbers["memory"]["beta"])
+    distance, beta = ground[letters], origin.beta
     if beta == 0:
         raise MissingConstant("β_t", "this phase of the run has not made a step")
     constants = {letters: distance, "β_t": beta, **promise.constants}
@@ -243,100 +246,3 @@ def _left_by_rounding(result: Result, origin: Origin) -> float:
         if isfinite(gap.upper):
             return gap.upper + seen.off
     return _rounding_of_values(result, origin) * result.iterations + seen.off
-
-
-# Which momentum rules guarantee E[β_t ε_t] ≤ ½‖x* − x_s‖_P² ---------------------------------
-
-
-@dataclass(frozen=True)
-class Guarantee:
-    """What is behind E[β_t ε_t] ≤ ½‖x* − x_s‖_P².
-
-    Attributes
-    ----------
-    sampling
-        The one behind ‖·‖_P.
-    constants
-        What the rule used.
-    surely
-        Whether the bound needs no E.
-    from_start
-        Whether x_s is the start of the run; a rule with phases does not record theirs.
-    """
-
-    sampling: object | None
-    constants: Mapping[str, float]
-    surely: bool = False
-    from_start: bool = True
-
-
-@singledispatch
-def guarantee(momentum: Momentum, advance: Advance, problem: Problem) -> Guarantee:
-    """What a momentum rule proves of its own, or an InputError that says why nothing.
-
-    A rule of your own is added with ``@guarantee.register(YourRule)``.
-    """
-    raise MissingConstant("R_A", "the radius of the level set of x0 is not known either")
-
-
-@guarantee.register(FixedNu)
-def _(momentum: FixedNu, advance: Advance, problem: Problem) -> Guarantee:
-    f, atoms = problem.f, problem.atoms
-    if not isinstance(advance, Greedy) or not isinstance(advance.step, (Smooth, ExactLineSearch)):
-        raise MissingConstant("Δ_t", "no theorem covers this step from y_t")
-    if f.L is None:
-        raise MissingConstant("L", f"{type(f).__name__} does not know it")
-    used = [momentum.L, advance.step.L if isinstance(advance.step, Smooth) else None]
-    if any(L is not None and L < f.L for L in used):
-        raise MissingConstant("L", f"the one in use is below the proved {f.L:.6g}")
-    direction, probe = advance.direction, momentum.probe
-    if probe is None and isinstance(direction, Random):
-        return _valid(momentum, f.L, "ν′", geometry.nu_random(atoms, direction.sampling), direction)
-    if isinstance(probe, Random) and isinstance(direction, (Steepest, Approximate)):
-        delta = direction.delta if isinstance(direction, Approximate) else 1.0
-        as_sampling(atoms, probe.sampling)
-        safe = geometry.safe_nu(atoms) / delta**2
-        if momentum.nu is not None and momentum.nu < safe:
-            safe = geometry.nu(atoms, probe.sampling, delta=delta).upper
-        return _valid(momentum, f.L, "ν", safe, probe)
-    raise MissingConstant("ν", "no theorem covers these directions")
-
-
-def _valid(rule: FixedNu, L: float, letter: str, proved: float, drawn: Random) -> Guarantee:
-    nu = proved if rule.nu is None else rule.nu
-    if nu < proved * (1 - 1e-12):
-        raise MissingConstant(letter, f"{nu:.6g} is below the proved {proved:.6g}")
-    return Guarantee(drawn.sampling, {"L": max(L, rule.L or L), letter: nu})
-
-
-@guarantee.register(Adaptive)
-def _(momentum: Adaptive, advance: Advance, problem: Problem) -> Guarantee:
-    atoms = problem.atoms
-    surely = momentum.exploration is None and isinstance(atoms, FiniteAtoms)
-    kappa = momentum.stiffness(problem)
-    if kappa is None:
-        return Guarantee(momentum.sampling, {}, surely, from_start=False)
-    draws = 1 + (0 if surely else (atoms.rank - 1) / (momentum.exploration or 1))
-    needed = geometry.smoothness(problem.f, atoms).upper * draws
-    if not _as_good_as_algorithm_2(advance):
-        raise MissingConstant("κ", "a fixed one is covered with Algorithm 2's step")
-    if kappa < needed * (1 - 1e-12):
-        raise MissingConstant("κ", f"{kappa:.6g} is below the proved {needed:.6g}")
-    return Guarantee(momentum.sampling, {"κ": kappa}, surely)
-
-
-@guarantee.register(Conjugate)
-def _(momentum: Conjugate, advance: Advance, problem: Problem) -> Guarantee:
-    if not momentum.suits(problem):
-        return guarantee(Adaptive(None, momentum.sampling), advance, problem)
-    return Guarantee(momentum.sampled(problem), {}, surely=True)
-
-
-def _as_good_as_algorithm_2(advance: Advance) -> bool:
-    """Whether a step from y gains at least ‖∇f(y)‖²_{A*}/(2L_A)."""
-    if not isinstance(advance, Greedy) or not isinstance(advance.direction, Steepest):
-        return False
-    step = advance.step
-    return isinstance(step, ExactLineSearch) or (
-        isinstance(step, AffineInvariant) and step.L_A is None
-    )

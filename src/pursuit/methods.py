@@ -45,10 +45,20 @@ class Method:
     advance: Advance
     momentum: Momentum
 
+    def __post_init__(self) -> None:
+        for name, rule, kind in (
+            ("advance", self.advance, Advance),
+            ("momentum", self.momentum, Momentum),
+        ):
+            if not isinstance(rule, kind):
+                raise InputError(
+                    f"{name}: expected a subclass of {kind.__name__}, got {shown(rule)}"
+                )
+
     @property
     def gradient_free(self) -> bool:
         """Whether the method looks at values of f alone."""
-        return isinstance(self.advance, Blind)
+        return self.advance.gradient_free
 
 
 def matching_pursuit(*, direction: Direction | None = None, step: Step | None = None) -> Method:

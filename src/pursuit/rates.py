@@ -28,6 +28,7 @@ from pursuit.atoms.cone import Cone
 from pursuit.base.errors import InputError
 from pursuit.base.validation import Array, non_negative, positive, shown
 from pursuit.geometry import AGREE, Constant, Kind
+from pursuit.geometry.guarantee import MissingConstant as MissingConstant
 from pursuit.objectives.base import Objective, QuadraticObjective
 from pursuit.objectives.problem import Problem
 
@@ -35,20 +36,6 @@ NEARLY = 1e-3
 """How much of f(x0) − f* rounding may leave open in a floor that bounds are drawn above."""
 SURELY = "surely"
 EXPECTED = "in expectation"
-
-
-class MissingConstant(InputError):
-    """A theorem needs a constant that is not known.
-
-    Attributes
-    ----------
-    constant
-        Its name.
-    """
-
-    def __init__(self, constant: str, reason: str) -> None:
-        super().__init__(f"{constant}: {reason}")
-        self.constant = constant
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,7 @@
 """The contracts catch what is broken, and say what is wrong with it."""
 
 from dataclasses import dataclass
+from itertools import count
 
 import numpy as np
 import pytest
@@ -13,6 +14,7 @@ from pursuit import (
     Logistic,
     Quadratic,
     Random,
+    Smooth,
     Sphere,
     Steepest,
     methods,
@@ -20,6 +22,7 @@ from pursuit import (
 from pursuit.atoms import FiniteAtoms, Groups, RankOne, Unit
 from pursuit.geometry import ClosedForm
 from pursuit.methods import Method
+from pursuit.rules.directions import Direction
 from pursuit.rules.momentum import Plain
 from pursuit.rules.run import Choice
 from pursuit.testing import check_atoms, check_method, check_objective
@@ -234,8 +237,6 @@ class Boastful:
     """A step that promises twice what it gains."""
 
     def start(self, run):
-        from pursuit.rules.steps import Smooth
-
         measure = Smooth().start(run)
 
         def boast(x, z, c):
@@ -276,6 +277,31 @@ class Unseeded:
 
 
 @dataclass(frozen=True)
+class Forgetful(Direction):
+    """One atom after the other, counted where no checkpoint looks."""
+
+    def start(self, run, purpose="picks"):
+        turns = count()
+
+        def choose(x):
+            z = next(turns) % len(run.problem.atoms)
+            return Choice(z, x.slope(z), float("nan"))
+
+        return choose
+
+
+@dataclass(frozen=True)
+class Undecided(Smooth):
+    """A step whose bounds are not those that it goes by."""
+
+    def bounds(self, problem):
+        return 1.01 * super().bounds(problem)
+
+    def start(self, run):
+        return Smooth().start(run)
+
+
+@dataclass(frozen=True)
 class Uphill:
     """A step in the wrong direction."""
 
@@ -290,6 +316,8 @@ class Uphill:
         (methods.matching_pursuit(step=Uphill()), "must end below its start"),
         (methods.matching_pursuit(direction=Modest()), "not below the largest"),
         (Method("unseeded", Greedy(Unseeded()), Plain()), "the same seed"),
+        (methods.matching_pursuit(direction=Forgetful()), "stopped and resumed"),
+        (methods.matching_pursuit(step=Undecided()), "its bounds say"),
         (methods.accelerated_matching_pursuit(nu=1e-3), "must end below its start"),
     ],
 )

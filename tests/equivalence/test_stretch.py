@@ -1,23 +1,29 @@
 """Compiled stretches of `solve` are, bit for bit, the iterations of the rules."""
 
 import itertools
+from dataclasses import dataclass
 
 import numpy as np
 import pytest
 
 from pursuit import (
+    Backtracking,
     Dictionary,
     ExactLineSearch,
     LeastSquares,
     Problem,
     Quadratic,
     Replay,
+    Smooth,
     SquaredDistance,
     methods,
     solve,
 )
-from pursuit.rules.run import Run
+from pursuit.rules.directions import Direction
+from pursuit.rules.run import Choice, Run
+from pursuit.rules.steps import Step
 from pursuit.solving.compiled import Stretch
+from pursuit.solving.ends import Watched
 from pursuit.solving.stopping import Stopping
 
 METHODS = {
@@ -173,6 +179,56 @@ def test_ties_are_broken_alike(kernels):
     compare(kernels, f, atoms, METHODS["greedy-greedy"], tol=0, max_iter=300)
 
 
+@dataclass(frozen=True)
+class Cautious(Step):
+    """h_j = 1.5 L‖z_j‖², and no word on how to start."""
+
+    def bounds(self, problem):
+        return 1.5 * problem.f.L * problem.atoms.norms.astype(np.float64) ** 2
+
+
+@pytest.mark.parametrize("make", [methods.matching_pursuit, methods.accelerated_matching_pursuit])
+def test_a_step_of_your_own_that_gives_bounds_runs_compiled(kernels, make):
+    compare(kernels, *problem(), make(step=Cautious()), tol=0)
+    made = kernels(True)
+    ours = solve(*problem(), make(step=Cautious()), max_iter=40, tol=0, every=20)
+    assert sum(made) > 10
+    theirs = solve(*problem(), make(step=Smooth(1.5)), max_iter=40, tol=0)
+    np.testing.assert_allclose(ours.x, theirs.x, rtol=1e-12)
+
+
+def test_a_step_without_bounds_is_left_to_the_rules(kernels):
+    made = kernels(True)
+    method = methods.matching_pursuit(step=Backtracking())
+    assert solve(*problem(), method, max_iter=100, tol=0, every=50).iterations == 100
+    assert sum(made) == 0
+
+
+@dataclass(frozen=True)
+class InTurn(Direction):
+    """One atom after the other, known ahead."""
+
+    blind = True
+
+    def start(self, run, purpose="picks"):
+        def choose(x):
+            z = run.t % N
+            return Choice(z, x.slope(z), np.nan)
+
+        return choose
+
+    def ahead(self, run, purpose, most):
+        return np.arange(run.t, run.t + most) % N
+
+
+def test_a_direction_of_your_own_that_looks_ahead_runs_compiled(kernels):
+    method = methods.matching_pursuit(direction=InTurn())
+    compare(kernels, *problem(), method, tol=0)
+    made = kernels(True)
+    solve(*problem(), method, max_iter=100, tol=0, every=50)
+    assert sum(made) > 50
+
+
 def test_limits_that_no_kernel_could_hold(kernels):
     compare(kernels, *problem(), METHODS["matching-pursuit"], max_atoms=2**70, tol=0)
 
@@ -188,7 +244,7 @@ def test_kernels_are_not_loaded_by_a_run_that_is_nearly_over(monkeypatch):
             run := Run(given, 0), rules.advance, rules.advance.point(given, np.zeros(D))
         )
         stopping = Stopping.checked(given, 10, 0, **limits)
-        return Stretch(run, rules, stepper, stopping, 10).worth_it(seconds)
+        return Stretch(run, rules, stepper, stopping, Watched.of(stepper.x), 10).worth_it(seconds)
 
     assert not worth_it(0.5)
     assert worth_it(2.0)

@@ -273,6 +273,12 @@ def test_rtol_needs_an_objective_with_a_residual():
     assert "Quadratic" in refuses("rtol", lambda: solve(f, ATOMS, rtol=0.1))
 
 
+def test_a_method_is_made_of_an_advance_and_a_momentum():
+    rules = methods.matching_pursuit()
+    refuses("advance", lambda: pursuit.Method("ours", rules.momentum, rules.momentum))
+    refuses("momentum", lambda: pursuit.Method("ours", rules.advance, "none"))
+
+
 def test_sets_of_no_size_are_refused():
     for wrong in (0, -1, 2.5, "3", True):
         refuses("n", lambda wrong=wrong: Coordinates(wrong))

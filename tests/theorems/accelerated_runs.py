@@ -45,22 +45,21 @@ class Watched:
 
     @property
     def v(self):
-        memory = self.run.memory
-        if "v.coef" not in memory:
+        if "v" in self.stepper.points():
             return self.stepper.v.vector.copy()
-        return self.run.problem.atoms.combine(memory["v.coef"])
+        return self.run.problem.atoms.combine(self.stepper.memory.v)
 
     @property
     def beta(self):
-        return float(self.run.memory["beta"])
+        return self.stepper.beta
 
     @property
     def phases(self):
-        return self.run.memory["phases"]
+        return self.stepper.memory.phases
 
     @property
     def bank(self):
-        return float(self.run.memory["bank"])
+        return self.stepper.memory.bank
 
 
 def minimiser(f, Z):

@@ -14,6 +14,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 
 from pursuit import Dictionary, Quadratic, geometry, solve
+from pursuit.rules.directions import Direction
 from pursuit.rules.run import Choice
 
 MANY = settings(max_examples=200)
@@ -151,10 +152,14 @@ def instances(draw, max_d=4, max_n=10):
 
 
 @dataclass(frozen=True)
-class Laziest:
+class Laziest(Direction):
     """The δ-approximate oracle at its worst: the smallest correlation that equation (3) allows."""
 
     delta: float = 1.0
+
+    @property
+    def quality(self):
+        return self.delta
 
     def start(self, run, purpose="picks"):
         def choose(x):

@@ -105,4 +105,4 @@ def test_kappa_never_exceeds_L_A_by_more_than_a_refusal_raises_it():
         for _ in range(30):
             if watched.step().slope < 1e-8:
                 break
-            assert 0 < watched.run.memory["kappa"] <= 1.05 * L_A * (1 + 1e-9)
+            assert 0 < watched.stepper.memory.kappa <= 1.05 * L_A * (1 + 1e-9)

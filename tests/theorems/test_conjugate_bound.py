@@ -28,7 +28,7 @@ def states(watched):
     past, moved = 0, True
     for _ in range(STEPS + PAST):
         moved = watched.step().gamma != 0
-        yield watched.coef, watched.run.memory["v.coef"].copy(), watched.beta, moved
+        yield watched.coef, watched.stepper.memory.v.copy(), watched.beta, moved
         past += not moved
         if past > PAST:
             return
@@ -140,7 +140,7 @@ def test_the_rate_on_quadratics_holds_surely():
             for t in range(1, 41):
                 watched.step()
                 assert f.value(watched.x) - floor <= bound(t) * (1 + 1e-9), (seed, t)
-                own = watched.run.memory["beta"] * 4 * bound.constants["L_P"]
+                own = watched.beta * 4 * bound.constants["L_P"]
                 assert own >= (t + 1) ** 2 * (1 - 1e-9)
 
 

@@ -54,7 +54,7 @@ def after(case, algorithm, draws):
         unit_atoms=False,
     )
     v = case.x0 + run.state.arrays["v.coef"] @ case.Z
-    return run.x, v, run.state.numbers["memory"]["beta"], run.iterations
+    return run.x, v, run.origin.beta, run.iterations
 
 
 def potential(case, x, v, beta):
@@ -139,14 +139,14 @@ def growth(case, d, algorithm, factor):
         run = Run(Problem(f, case.atoms), seed=0)
         method = algorithm(case, [j], factor)
         stepper = method.momentum.start(run, method.advance, choose(f, case.atoms, x0))
-        run.memory["beta"] = beta
+        stepper.memory.beta = beta
         stepper.step()
         v = stepper.v.vector
         alpha = (1 + sqrt(1 + 4 * beta * stepper.nu)) / (2 * stepper.nu)
         # ½‖x* − v‖² − ½‖x* − v_0‖², and β⁺ε⁺ − βε, without the large common part
         rise = 0.5 * (v - x0) @ P @ (v + x0 - 2 * x_star)
         x = stepper.x.vector
-        change = run.memory["beta"] * 0.5 * (x - x0) @ (x + x0) + alpha * 0.5 * x0 @ x0
+        change = stepper.beta * 0.5 * (x - x0) @ (x + x0) + alpha * 0.5 * x0 @ x0
         later.append(rise + change)
     spent = alpha**2 / 2 * (case.p @ (case.w * (case.Z @ x0) ** 2))
     return case.p @ later / spent
@@ -194,7 +194,7 @@ class Model:
         stepper = method.momentum.start(run, method.advance, choose(case.f, case.atoms, case.x0))
         L, nu = stepper.L, stepper.nu
         for j in draws:
-            beta = run.memory["beta"]
+            beta = stepper.beta
             alpha = (1 + sqrt(1 + 4 * beta * L * nu)) / (2 * L * nu)
             tau = alpha / (beta + alpha)
             y = (1 - tau) * stepper.x.vector + tau * stepper.v.vector
@@ -203,7 +203,7 @@ class Model:
             g, z = case.f.gradient(y), case.Z[j]
             self.terms.append((alpha, case.f.value(y), g @ z, case.P @ z, y))
             self.progress = (case.f.value(y), progress.atom, g)
-        self.x, self.v, self.beta = stepper.x.vector, stepper.v.vector, run.memory["beta"]
+        self.x, self.v, self.beta = stepper.x.vector, stepper.v.vector, stepper.beta
         self.L = L
 
     def __call__(self, x):

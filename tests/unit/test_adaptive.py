@@ -175,7 +175,7 @@ def test_where_a_step_would_raise_f_a_new_phase_begins_at_x():
     for end in range(1, 120):
         result = solve(f, atoms, blend(exploration=1), max_iter=end, tol=0, resume=result)
         values.append(result.value)
-        phases.append(result.state.numbers["memory"]["phases"])
+        phases.append(result.state.numbers["memory"]["momentum"]["phases"])
     assert (np.diff(values) <= 1e-12 * values[0]).all()
     assert phases[-1] > 2
     fixed = solve(f, atoms, blend(exploration=1, kappa=1e3), max_iter=300, tol=0, every=1)

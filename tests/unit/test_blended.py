@@ -27,10 +27,11 @@ from pursuit.rules.run import Run
 
 
 def stepping(f, atoms, kappa=4.0):
-    """The advance at work, a point at zero, and the memory of the run."""
+    """The advance at work, a point at zero, and what it remembers."""
     run = Run(Problem(f, atoms), 0)
     rule = Blended(kappa)
-    return rule.start(run), rule.point(run.problem, np.zeros(atoms.shape)), run.memory
+    improve, x = rule.start(run), rule.point(run.problem, np.zeros(atoms.shape))
+    return improve, x, run.memories["active"]
 
 
 @pytest.mark.parametrize("kappa", [1.5, 4.0, 100.0])
@@ -48,7 +49,7 @@ def test_no_atom_in_use_promises_more_than_its_share_of_the_new_one(name, kappa,
     for _ in range(8):
         z, _, c, _, _ = improve(x)
         slopes = np.abs(atoms.matrix @ f.gradient(x.vector))
-        active = memory["active"]
+        active = memory.active
         assert z in active
         promised = abs(c) / norms[z]
         assert (slopes[active] / norms[active]).max() <= promised / kappa * (1 + 1e-9)

@@ -1,5 +1,7 @@
 """What a certificate says, and when it says what is missing."""
 
+from dataclasses import dataclass
+
 import numpy as np
 import pytest
 
@@ -10,7 +12,9 @@ from pursuit import (
     InputError,
     LeastSquares,
     Logistic,
+    Method,
     Oracle,
+    Plain,
     Quadratic,
     Smooth,
     SquaredDistance,
@@ -20,6 +24,10 @@ from pursuit import (
     solve,
 )
 from pursuit.certificates import _by_energy, certify
+from pursuit.geometry.guarantee import Guarantee
+from pursuit.rules.directions import Direction
+from pursuit.rules.momentum import Momentum, Stepper
+from pursuit.rules.run import Choice
 
 rng = np.random.default_rng(0)
 SINGULAR = LeastSquares(rng.standard_normal((3, 6)), rng.standard_normal(3))
@@ -93,7 +101,7 @@ def test_theorems_in_expectation_are_stated_with_a_confidence(name):
     certificate = run.certificate
     assert certificate.confidence == pytest.approx(0.95)
     distance = geometry.distance(SINGULAR, Coordinates(6))
-    beta = run.state.numbers["memory"]["beta"]
+    beta = run.origin.beta
     assert certificate.bound == pytest.approx(distance**2 / (2 * beta) / 0.05)
     assert "with confidence 0.95" in str(certificate)
     assert certify(run, confidence=0.5).bound == pytest.approx(certificate.bound / 10)
@@ -174,7 +182,7 @@ def test_the_affine_invariant_acceleration_holds_surely():
 def test_a_phase_of_known_distance_is_certified():
     method = methods.accelerated(exploration=1)
     run = solve(SINGULAR, Coordinates(6), method, max_iter=10, tol=0)
-    beta = run.state.numbers["memory"]["beta"]
+    beta = run.origin.beta
     known = certify(run, given={"‖x* − x_s‖_P": 2.0})
     assert known.bound == pytest.approx(4 / (2 * beta) / 0.05)
 
@@ -304,3 +312,63 @@ def test_a_run_that_diverged_to_infinity_is_not_certified():
     certificate = solve(f, Coordinates(2), method, max_iter=20).certificate
     assert certificate.bound == np.inf
     assert certificate.missing
+
+
+@dataclass(frozen=True)
+class Second(Direction):
+    """The second steepest of two atoms; it says so, or does not."""
+
+    quality: float | None = None
+
+    def start(self, run, purpose="picks"):
+        def choose(x):
+            c = x.correlations()
+            z = int(np.argsort(np.abs(c))[-2])
+            return Choice(z, float(c[z]), float(np.abs(c).max()))
+
+        return choose
+
+
+@pytest.mark.parametrize("quality", [None, 0.1])
+def test_a_direction_of_your_own_is_certified_where_it_knows_its_delta(quality):
+    method = methods.accelerated_matching_pursuit(direction=Second(quality))
+    run = solve(SINGULAR, Coordinates(6), method, max_iter=30, tol=0)
+    assert ("no theorem covers these directions" in run.certificate.missing) == (quality is None)
+    if quality is not None:
+        assert run.certificate.constants["ν"] == geometry.safe_nu(Coordinates(6)) / 0.1**2
+
+
+class Weighed(Stepper):
+    """Plain steps with a β of their own."""
+
+    beta = 8.0
+
+    def __init__(self, plain):
+        self.plain, self.x = plain, plain.x
+
+    def step(self):
+        return self.plain.step()
+
+
+@dataclass(frozen=True)
+class Proved(Momentum):
+    """Plain, with a proof that is a claim of ours."""
+
+    proof: Guarantee | None = None
+
+    def start(self, run, advance, x):
+        return Weighed(Plain().start(run, advance, x))
+
+    def guarantee(self, advance, problem):
+        return self.proof or super().guarantee(advance, problem)
+
+
+def test_a_momentum_of_your_own_is_asked_for_what_it_guarantees():
+    f, advance = SINGULAR, methods.matching_pursuit().advance
+    silent = solve(f, Coordinates(6), Method("ours", advance, Proved()), max_iter=5, tol=0)
+    assert "R_A: the radius of the level set" in silent.certificate.missing
+    proof = Guarantee(None, {}, surely=True)
+    run = solve(f, Coordinates(6), Method("ours", advance, Proved(proof)), max_iter=5, tol=0)
+    distance = geometry.distance(f, Coordinates(6))
+    assert run.certificate.bound == pytest.approx(distance**2 / (2 * 8.0))
+    assert run.certificate.confidence == 1

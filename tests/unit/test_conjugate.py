@@ -59,8 +59,7 @@ def test_the_length_is_the_larger_root_to_the_last_digits(along, beta):
 
 
 def test_the_oldest_direction_leaves_and_rows_ahead_stay():
-    memory = {}
-    kept = Directions(memory, {"coef": np.zeros(2), "x": np.zeros((1, 3))}, most=40, ahead=1)
+    kept = Directions({"coef": np.zeros(2), "x": np.zeros((1, 3))}, most=40, ahead=1)
     kept.put(0, {"coef": np.full(2, 9.0), "x": np.full(3, 9.0)})
     for k in range(50):
         kept.keep({"coef": np.full(2, float(k)), "x": np.full((1, 3), float(k))})
@@ -76,8 +75,8 @@ def test_the_oldest_direction_leaves_and_rows_ahead_stay():
 
 def test_what_is_kept_is_bounded_in_bytes():
     row = {"coef": np.zeros(2**22)}
-    assert Directions({}, row, most=300).most == 8
-    assert Directions({}, {"coef": np.zeros(2**27, np.float32)}, most=300).most == 1
+    assert Directions(row, most=300).most == 8
+    assert Directions({"coef": np.zeros(2**27, np.float32)}, most=300).most == 1
 
 
 # The plane of a linear model ------------------------------------------------------------------

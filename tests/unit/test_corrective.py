@@ -109,7 +109,7 @@ def test_one_atom_of_the_sphere_is_enough():
 def improved(f, atoms, point):
     run = Run(Problem(f, atoms), 0)
     improve = Corrective().start(run)
-    return improve(point), run.memory, improve
+    return improve(point), run.memories["active"], improve
 
 
 def test_a_dependent_atom_is_set_aside_and_the_next_best_one_enters():
@@ -120,15 +120,15 @@ def test_a_dependent_atom_is_set_aside_and_the_next_best_one_enters():
     y.move(-1.0, 1)
     assert y.steepest()[0] == 2
     _, memory, improve = improved(f, atoms, y)
-    assert memory["active"].tolist() == [0, 1, 3]
-    assert memory["dependent"].tolist() == [2]
+    assert memory.active.tolist() == [0, 1, 3]
+    assert memory.dependent.tolist() == [2]
     np.testing.assert_allclose(y.vector, [9, 9, 9.5, 0], atol=1e-14)
     y.move(5.0, 0)
     y.move(5.0, 1)
     assert y.steepest()[0] == 2
     improve(y)
-    assert memory["active"].tolist() == [0, 1, 3]
-    assert memory["dependent"].tolist() == [2]  # it was not tried again
+    assert memory.active.tolist() == [0, 1, 3]
+    assert memory.dependent.tolist() == [2]  # it was not tried again
     np.testing.assert_allclose(y.vector, [9, 9, 9.5, 0], atol=1e-14)
 
 

@@ -113,7 +113,7 @@ def test_the_bound_never_exceeds_the_plain_stale_bound():
     for _ in range(200):
         rows, none = rng.standard_normal((16, 4)), np.zeros(16)
         old, new = rng.standard_normal((2, 4))
-        stale = StaleCorrelations(Dictionary(rows), {}, "picks")
+        stale = StaleCorrelations(Dictionary(rows))
         found = stale.search(old, 1.0, none)
         ours, compared = stale._bounds(new, new.dtype, none)
         assert (found.looked, compared) == (16, 1)  # nothing was known, then all of it
@@ -130,7 +130,7 @@ def test_it_looks_at_few_atoms_and_counts_them():
     for delta in (0.9, 0.5, 0.3):
         method = methods.matching_pursuit(direction=Approximate(delta))
         result = solve(f, atoms, method, max_iter=200, tol=0)
-        looked[delta] = result.state.numbers["memory"]["picks.looked"] / 200**2
+        looked[delta] = result.state.numbers["memory"]["picks"]["looked"] / 200**2
         assert result.counts.oracle_calls == 200
         # Comparisons with earlier gradients count too, and so does the atom of each step.
         assert looked[delta] < (result.counts.products - 1) / 200 < looked[delta] + 0.1
@@ -188,7 +188,7 @@ def test_it_solves_problems_that_are_not_quadratic(delta):
 def test_float32_gradients_are_bounded_with_their_own_rounding():
     rows = rng.standard_normal((80, 30)).astype(np.float32)
     atoms = Dictionary(rows)
-    stale = StaleCorrelations(atoms, {}, "picks")
+    stale = StaleCorrelations(atoms)
     for g in walk(3, 30, 300):
         single = g.astype(np.float32)
         c = stale.search(single, 0.7, np.zeros(80)).correlation

@@ -147,7 +147,8 @@ class TestTime:
                 return self.now
 
         clock = Clock()
-        monkeypatch.setattr("pursuit.solving.driver.time", clock)
+        for module in ("beginning", "interrupted", "loop"):
+            monkeypatch.setattr(f"pursuit.solving.{module}.time", clock)
         return clock
 
     def test_seconds_are_those_of_steps_without_observation(self, clock):
@@ -487,7 +488,7 @@ class TestCheckpointFiles:
     def test_another_version_is_named_as_such(self, path, monkeypatch):
         later = replace(CHECKPOINT, format=999)
         monkeypatch.setattr("pursuit.solving.state.CHECKPOINT", later)
-        assert "a checkpoint of another version (2)" in self.refused(path)
+        assert "a checkpoint of another version (3)" in self.refused(path)
 
     def test_one_with_parts_missing_is_refused(self, path):
         state = State.load(path)

@@ -13,6 +13,9 @@ from unit.resumed_runs import bits, run
 import pursuit
 from pursuit import Dictionary, InputError, LeastSquares, Sphere, SquaredDistance, methods, solve
 from pursuit.methods import NAMED
+from pursuit.objectives.problem import Problem
+from pursuit.rules.memory import Memory
+from pursuit.rules.run import Run
 
 HALF, FULL = 500, 1000
 EVERY = [1, 7, 600]
@@ -220,3 +223,10 @@ def test_the_sphere_keeps_its_atoms_through_a_file(tmp_path):
         )
     total = sum(w * z for w, z in zip(result.weights, result.used, strict=True))
     np.testing.assert_allclose(total, result.x, atol=1e-13)
+
+
+def test_two_rules_that_remember_under_one_name_are_told_so():
+    started = Run(Problem(SquaredDistance(np.ones(3)), Sphere(3)), 0)
+    started.remember("mine", Memory())
+    with pytest.raises(InputError, match=r"^mine: two rules of this run remember under this name"):
+        started.remember("mine", Memory())

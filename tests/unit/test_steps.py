@@ -162,7 +162,7 @@ def test_the_curvature_that_backtracking_keeps_cannot_run_away(M):
         z, c = x.steepest()
         gamma, _ = measure(x, z, c)
         x.move(gamma, z)
-        kept.append(run.memory["step.curvature"])
+        kept.append(run.memories["step"].curvature)
     assert abs(c) <= 1e-13 * f.L
     assert max(kept[400:]) <= 2 * largest
     assert min(kept) > 0

@@ -10,6 +10,7 @@ from pursuit.acceleration.linear import LinearStepper
 from pursuit.atoms.base import FiniteAtoms
 from pursuit.atoms.sampling import Sampling, as_sampling
 from pursuit.base.validation import Array, count
+from pursuit.geometry.guarantee import Guarantee
 from pursuit.geometry.preconditioner import curvatures, preconditioner
 from pursuit.objectives.base import QuadraticObjective
 from pursuit.objectives.linear_models import LinearModel
@@ -18,7 +19,7 @@ from pursuit.points import Needs, choose
 from pursuit.points.ambient import AmbientPoint
 from pursuit.points.base import Point
 from pursuit.rules.advances import Advance
-from pursuit.rules.momentum import Stepper
+from pursuit.rules.momentum import Momentum, Stepper
 from pursuit.rules.run import Run
 
 ALL, FEW = 300, 6
@@ -26,7 +27,7 @@ ALL, FEW = 300, 6
 
 
 @dataclass(frozen=True)
-class Conjugate:
+class Conjugate(Momentum):
     """Momentum that looks at x itself, for quadratics and linear models over finite sets.
 
     Any other problem gets `Adaptive`, which looks at a blend.
@@ -56,6 +57,11 @@ class Conjugate:
         if isinstance(f, LinearModel):
             return LinearStepper(run, x, p, h, most or FEW)
         return QuadraticStepper(run, x, p, h, most or ALL)
+
+    def guarantee(self, advance: Advance, problem: Problem) -> Guarantee:
+        if not self.suits(problem):
+            return Adaptive(None, self.sampling).guarantee(advance, problem)
+        return Guarantee(self.sampled(problem), {}, surely=True)
 
     @staticmethod
     def suits(problem: Problem) -> bool:

@@ -23,12 +23,13 @@ from pursuit.atoms.base import Atom, FiniteAtoms
 from pursuit.atoms.sampling import Stream, as_sampling
 from pursuit.base.errors import InputError
 from pursuit.base.validation import Array, count, positive
+from pursuit.geometry.guarantee import Guarantee, MissingConstant
 from pursuit.objectives.matrices import MatrixObjective
 from pursuit.objectives.problem import Problem
 from pursuit.points.base import Point
-from pursuit.rules.advances import Advance, Greedy
-from pursuit.rules.directions import Random, Replay
-from pursuit.rules.momentum import Stepper
+from pursuit.rules.advances import Advance
+from pursuit.rules.memory import Memory
+from pursuit.rules.momentum import Momentum, Stepper
 from pursuit.rules.run import Progress, Run
 
 SHRINK, GROW, LOOKS = 0.9, 1.05, 100
@@ -39,7 +40,7 @@ Explore = Callable[[Point], tuple[float, Move]]
 
 
 @dataclass(frozen=True)
-class Adaptive:
+class Adaptive(Momentum):
     """Momentum that measures its own stiffness.
 
     Parameters
@@ -59,12 +60,27 @@ class Adaptive:
     kappa: float | Callable[[Problem], float] | None = None
 
     def start(self, run: Run, advance: Advance, x: Point) -> Stepper:
-        if isinstance(advance, Greedy) and isinstance(advance.direction, (Random, Replay)):
+        if advance.direction is not None and advance.direction.blind:
             raise InputError(
                 "direction: this momentum is measured against the largest correlation; expected "
                 "a rule that looks for it (Steepest, Approximate, Subset), or another momentum"
             )
         return AdaptiveStepper(self, run, advance, x)
+
+    def guarantee(self, advance: Advance, problem: Problem) -> Guarantee:
+        """Whatever κ_t it measures; a fixed one has to be large enough."""
+        atoms = problem.atoms
+        surely = self.exploration is None and isinstance(atoms, FiniteAtoms)
+        kappa = self.stiffness(problem)
+        if kappa is None:
+            return Guarantee(self.sampling, {}, surely, from_start=False)
+        draws = 1 + (0 if surely else (atoms.rank - 1) / (self.exploration or 1))
+        needed = geometry.smoothness(problem.f, atoms).upper * draws
+        if not advance.as_algorithm_2:
+            raise MissingConstant("κ", "a fixed one is covered with Algorithm 2's step")
+        if kappa < needed * (1 - 1e-12):
+            raise MissingConstant("κ", f"{kappa:.6g} is below the proved {needed:.6g}")
+        return Guarantee(self.sampling, {"κ": kappa}, surely)
 
     def stiffness(self, problem: Problem) -> float | None:
         """The fixed κ, if there is one."""
@@ -77,15 +93,33 @@ def largest_curvature(problem: Problem) -> float:
     return geometry.smoothness(problem.f, problem.atoms).upper
 
 
+@dataclass
+class Bank(Memory):
+    """Of this phase β_t, what is in the bank, κ_t and the κ that the last step allowed; phases."""
+
+    beta: float = 0.0
+    bank: float = 0.0
+    kappa: float = 0.0
+    ratio: float = 0.0
+    phases: int = 1
+
+    def accept(self, beta: float, bank: float, kappa: float, ratio: float) -> None:
+        """A step was made."""
+        self.beta, self.bank, self.kappa, self.ratio = beta, bank, kappa, ratio
+
+
 class AdaptiveStepper(Stepper):
     """x and v as points."""
 
     def __init__(self, rule: Adaptive, run: Run, advance: Advance, x: Point) -> None:
-        self._memory, self._improve = run.memory, advance.start(run)
+        self.memory, self._improve = run.remember("momentum", Bank()), advance.start(run)
         self._explore = exploring(run, rule.sampling, rule.exploration)
         self._fixed = rule.stiffness(run.problem)
         self.x, self.v, self._y = x, x.copy(), x.share()
-        self._memory.update(beta=0.0, bank=0.0, kappa=0.0, ratio=0.0, phases=1)
+
+    @property
+    def beta(self) -> float:
+        return self.memory.beta
 
     def points(self) -> dict[str, Point]:
         return {"x": self.x, "v": self.v}
@@ -94,10 +128,10 @@ class AdaptiveStepper(Stepper):
         return "f is not convex, or falls by less than its step rule promises"
 
     def step(self) -> Progress:
-        memory = self._memory
-        kappa = self._fixed or max(float(memory["ratio"]), SHRINK * float(memory["kappa"]))
+        memory = self.memory
+        kappa = self._fixed or max(memory.ratio, SHRINK * memory.kappa)
         for _ in range(LOOKS):
-            beta = float(memory["beta"])
+            beta = memory.beta
             # α²κ = β + α; at β = 0 y is x whatever κ is
             alpha = (1 + sqrt(1 + 4 * beta * kappa)) / (2 * kappa) if kappa else 1.0
             y = self.x.blend(self.v, alpha / (beta + alpha), out=self._y)
@@ -114,9 +148,9 @@ class AdaptiveStepper(Stepper):
             ratio = energy / (2 * progress.decrease)  # the κ that this step alone allows
             if not (beta or self._fixed):
                 kappa, alpha = ratio, 1 / ratio
-            bank = memory["bank"] + (beta + alpha) * progress.decrease - alpha**2 * energy / 2
+            bank = memory.bank + (beta + alpha) * progress.decrease - alpha**2 * energy / 2
             if bank >= 0 or not beta or self._fixed:
-                memory.update(beta=beta + alpha, bank=max(bank, 0.0), kappa=kappa, ratio=ratio)
+                memory.accept(beta + alpha, max(bank, 0.0), kappa, ratio)
                 move(self.v, alpha)  # v_{t+1}, drawn after κ was accepted
                 self.x, self._y = y, self.x
                 return progress
@@ -126,7 +160,8 @@ class AdaptiveStepper(Stepper):
     def _begin_phase(self) -> None:
         """v ← x, β ← 0."""
         self.v.restore(self.x.arrays())
-        self._memory.update(beta=0.0, bank=0.0, phases=self._memory["phases"] + 1)
+        self.memory.beta = self.memory.bank = 0.0
+        self.memory.phases += 1
 
 
 # How v moves: a look at y gives S, and what will be done to v for a given α ---------------------

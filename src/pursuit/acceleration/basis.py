@@ -21,7 +21,7 @@ class QuadraticStepper(ConjugateStepper):
 
     def __init__(self, run: Run, x: AmbientPoint, p: Array, h: Array, memory: int) -> None:
         super().__init__(run, x, p, h)
-        self.kept = Directions(run.memory, x.arrays(), memory)
+        self.kept = run.remember("directions", Directions(x.arrays(), memory))
 
     def _improve(self, c: Array, u: Shift, along: float) -> float:
         q = self._orthonormal(u)

@@ -17,6 +17,7 @@ No constant of f or of the atoms enters. The sampling p is the preconditioner.
 from __future__ import annotations
 
 from abc import abstractmethod
+from dataclasses import dataclass
 from math import inf, nan, sqrt
 
 import numpy as np
@@ -25,6 +26,7 @@ from pursuit.acceleration.directions import Directions
 from pursuit.base.validation import Array
 from pursuit.points.ambient import AmbientPoint
 from pursuit.points.base import Shift
+from pursuit.rules.memory import Memory
 from pursuit.rules.momentum import Stepper
 from pursuit.rules.run import Progress, Run
 
@@ -37,6 +39,29 @@ def length(energy: float, along: float, beta: float, gain: float) -> float:
     q = gain + along
     root = sqrt(q * q + 2 * energy * beta * gain)
     return (q + root) / energy if q >= 0 else 2 * beta * gain / (root - q)
+
+
+@dataclass
+class ConjugateMemory(Memory):
+    """What is remembered beside x.
+
+    Attributes
+    ----------
+    v
+        The coefficients of v_t.
+    beta
+        β_t.
+    fallen
+        By how much f has fallen.
+    least, rested
+        The least S so far, and the steps since.
+    """
+
+    v: Array
+    beta: float = 0.0
+    fallen: float = 0.0
+    least: float = inf
+    rested: int = 0
 
 
 class ConjugateStepper(Stepper):
@@ -54,22 +79,25 @@ class ConjugateStepper(Stepper):
     """Whether S has been near rounding."""
 
     def __init__(self, run: Run, x: AmbientPoint, p: Array, h: Array) -> None:
-        self.x, self._p, self._h, self._memory = x, p, h, run.memory
+        self.x, self._p, self._h = x, p, h
         self._eps = float(np.finfo(x.coef.dtype).eps)
         origin = x.f.value_at(np.zeros_like(x.x), np.zeros_like(x.image))
         self._scale = max(abs(origin), abs(x.value()))
-        self._memory.update({"beta": 0.0, "fallen": 0.0, "least": inf, "rested": 0})
-        self._memory["v.coef"] = np.zeros(len(p))
+        self.memory = run.remember("momentum", ConjugateMemory(np.zeros(len(p))))
+
+    @property
+    def beta(self) -> float:
+        return self.memory.beta
 
     def suspect(self) -> str:
         return "f is not convex"
 
     def step(self) -> Progress:
-        memory = self._memory
+        memory = self.memory
         c = self.x.correlations().astype(np.float64)  # x_t is about to move
         weights, slope = self._p * c, float(np.abs(c).max())
         energy, noise = float(weights @ c), self._noise()
-        away = memory["v.coef"] - self.x.coef
+        away = memory.v - self.x.coef
         along, doubt = float(c @ away), sqrt(NEAR * noise * self._reach(away))
         gain = 0.0
         if self._falls(energy, noise * float(self._p @ self._h)):
@@ -77,10 +105,10 @@ class ConjugateStepper(Stepper):
             gain = self._improve(c, u, along if abs(along) > doubt else 0.0)
         if not gain > 0:
             return self.step() if self._renewed(c, energy) else Progress(None, 0.0, nan, slope, 0.0)
-        alpha = length(energy, along - doubt, memory["beta"], gain)
-        memory["v.coef"] = memory["v.coef"] - alpha * weights  # v_{t+1} = v_t − αu
-        memory["beta"] += alpha
-        memory["fallen"] += gain
+        alpha = length(energy, along - doubt, memory.beta, gain)
+        memory.v = memory.v - alpha * weights  # v_{t+1} = v_t − αu
+        memory.beta += alpha
+        memory.fallen += gain
         self._follow(alpha, u)
         return Progress(None, 1.0, nan, slope, gain)
 
@@ -95,7 +123,7 @@ class ConjugateStepper(Stepper):
 
     def _noise(self) -> float:
         """ν with ν·h_j the square of what may be rounding in c_j."""
-        x, values = self.x, self._scale + float(self._memory["fallen"])
+        x, values = self.x, self._scale + self.memory.fallen
         return (2 * self._eps) ** 2 * (2 * values + x.f.curvature(x.x, x.image))
 
     def _reach(self, coef: Array) -> float:
@@ -104,11 +132,11 @@ class ConjugateStepper(Stepper):
 
     def _falls(self, energy: float, rounding: float) -> bool:
         """Whether S is above rounding, and near it was lower than ever not long ago."""
-        memory = self._memory
-        memory["rested"] = 0 if energy < memory["least"] else memory["rested"] + 1
-        memory["least"] = min(energy, memory["least"])
-        self.close = memory["least"] <= NEAR * rounding
-        return rounding < energy < inf and not (self.close and memory["rested"] >= self.wait)
+        memory = self.memory
+        memory.rested = 0 if energy < memory.least else memory.rested + 1
+        memory.least = min(energy, memory.least)
+        self.close = memory.least <= NEAR * rounding
+        return rounding < energy < inf and not (self.close and memory.rested >= self.wait)
 
     def _renewed(self, c: Array, energy: float) -> bool:
         """Whether what steps have kept up to date was rounding, and is now computed anew."""

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
 from pursuit.base.validation import Array
 from pursuit.points.base import Shift
+from pursuit.rules.memory import Memory
 
 BYTES = 2**28
 """The most memory that kept directions take."""
@@ -15,8 +17,8 @@ FIRST = 32
 """Rows that there is room for at first."""
 
 
-class Directions:
-    """Directions as rows of matrices, which are plain arrays in the memory of the run.
+class Directions(Memory):
+    """Directions as rows of matrices, remembered by the run.
 
     Parameters
     ----------
@@ -28,44 +30,47 @@ class Directions:
         Rows before those that are kept, for directions of one step only.
     """
 
-    def __init__(self, memory: dict[str, Any], like: Shift, most: int, ahead: int = 0) -> None:
-        self._memory, self._ahead = memory, ahead
+    def __init__(self, like: Shift, most: int, ahead: int = 0) -> None:
+        self._ahead, self._kept = ahead, 0
         self._shapes = {name: array.shape for name, array in like.items()}
         self.most = max(1, min(most, BYTES // sum(array.nbytes for array in like.values())))
-        for name, array in like.items():
-            rows = ahead + min(self.most, FIRST)
-            memory[f"kept.{name}"] = np.zeros((rows, array.size), array.dtype)
-        memory["kept"] = 0
+        rows = ahead + min(self.most, FIRST)
+        self._rows = {name: np.zeros((rows, a.size), a.dtype) for name, a in like.items()}
+
+    def saved(self) -> dict[str, Any]:
+        return {"kept": self._kept, **self._rows}
+
+    def restore(self, saved: Mapping[str, Any]) -> None:
+        self._kept, self._rows = saved["kept"], {name: saved[name] for name in self._rows}
 
     def __len__(self) -> int:
-        return min(int(self._memory["kept"]), self.most)
+        return min(self._kept, self.most)
 
     def rows(self, skip: int = 0) -> Shift:
         """All of them from a row on."""
         end = self._ahead + len(self)
-        return {name: self._memory[f"kept.{name}"][skip:end] for name in self._shapes}
+        return {name: rows[skip:end] for name, rows in self._rows.items()}
 
     def put(self, row: int, direction: Shift) -> None:
         """Write a row."""
-        for name in self._shapes:
-            self._memory[f"kept.{name}"][row] = direction[name].reshape(-1)
+        for name, rows in self._rows.items():
+            rows[row] = direction[name].reshape(-1)
 
     def keep(self, direction: Shift) -> None:
         """Add a direction, in the place of the oldest where there is no room."""
-        row = self._ahead + int(self._memory["kept"]) % self.most
-        for name in self._shapes:
-            rows = self._memory[f"kept.{name}"]
+        row = self._ahead + self._kept % self.most
+        for name, rows in self._rows.items():
             if row == len(rows):
                 more = np.zeros(
                     (min(row, self._ahead + self.most - row), rows.shape[1]), rows.dtype
                 )
-                self._memory[f"kept.{name}"] = np.concatenate([rows, more])
+                self._rows[name] = np.concatenate([rows, more])
         self.put(row, direction)
-        self._memory["kept"] += 1
+        self._kept += 1
 
     def clear(self) -> None:
         """Forget all that are kept."""
-        self._memory["kept"] = 0
+        self._kept = 0
 
     def total(self, weights: Array, skip: int = 0) -> Shift:
         """Σ weights_i d_i."""

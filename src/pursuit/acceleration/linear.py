@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 
 from pursuit.acceleration.conjugate import ConjugateStepper
@@ -11,10 +13,20 @@ from pursuit.base.validation import Array
 from pursuit.objectives.linear_models import Expansion, LinearModel
 from pursuit.points.ambient import AmbientPoint
 from pursuit.points.base import Shift
+from pursuit.rules.memory import Memory
 from pursuit.rules.run import Run
 
 SLIGHT = 1e-3
 """A slope along v − x of at most this share of the last gain is left alone: it brings rounding."""
+
+
+@dataclass
+class SecondSequence(Memory):
+    """v and its image, beside its coefficients; and what the last step gained."""
+
+    x: Array
+    image: Array
+    gain: float = 0.0
 
 
 class LinearStepper(ConjugateStepper):
@@ -27,16 +39,14 @@ class LinearStepper(ConjugateStepper):
         super().__init__(run, x, p, h)
         assert isinstance(x.f, LinearModel)
         self._f = x.f
-        self.kept = Directions(run.memory, x.arrays(), memory, ahead=2)
-        run.memory["gain"] = 0.0
-        for name in ("x", "image"):
-            run.memory[f"v.{name}"] = x.arrays()[name].astype(np.float64)
+        self.kept = run.remember("directions", Directions(x.arrays(), memory, ahead=2))
+        second = SecondSequence(x.x.astype(np.float64), x.image.astype(np.float64))
+        self._second = run.remember("second", second)
 
     def _improve(self, c: Array, u: Shift, along: float) -> float:
-        skip = 0 if abs(along) > SLIGHT * self._memory["gain"] > 0 else 1
+        skip = 0 if abs(along) > SLIGHT * self._second.gain > 0 else 1
         if not skip:
-            here = self.x.arrays()
-            self.kept.put(0, {name: self._memory[f"v.{name}"] - here[name] for name in here})
+            self.kept.put(0, self._away())
         self.kept.put(1, u)
         low, gain = Plane(self._f, self.x, self.kept.rows(skip)).best(self._known())
         if gain > 0:
@@ -45,9 +55,15 @@ class LinearStepper(ConjugateStepper):
                 step = self.x.gather(step["coef"])
             self.x.shift(1.0, step)
             self.kept.keep(step)
-            self._memory["gain"] = gain
+            self._second.gain = gain
             self._seen = self.x.image.copy(), low.samples
         return gain
+
+    def _away(self) -> Shift:
+        """v − x."""
+        here, v = self.x.arrays(), self._second
+        known = {"coef": self.memory.v, "x": v.x, "image": v.image}
+        return {name: known[name] - here[name] for name in here}
 
     def _known(self) -> Expansion | None:
         """The samples at x, where the last plane has seen them to the last bit."""
@@ -56,5 +72,6 @@ class LinearStepper(ConjugateStepper):
         return self._seen[1] if np.array_equal(self._seen[0], self.x.image) else None
 
     def _follow(self, alpha: float, u: Shift) -> None:
-        for name in ("x", "image"):
-            self._memory[f"v.{name}"] = self._memory[f"v.{name}"] - alpha * u[name]
+        second = self._second
+        second.x = second.x - alpha * u["x"]
+        second.image = second.image - alpha * u["image"]

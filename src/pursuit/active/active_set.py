@@ -12,7 +12,8 @@ says which atoms are dependent and how long they are.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import Any, NamedTuple
+from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import numpy as np
 
@@ -22,10 +23,42 @@ from pursuit.base.growing import Numbers, Rows
 from pursuit.base.validation import Array
 from pursuit.objectives.problem import Problem
 from pursuit.points.base import Point
+from pursuit.rules.memory import Memory
 
 EPS = {np.dtype(t): float(np.finfo(t).eps) for t in (np.float32, np.float64)}
 ULPS = 8
 """Units in the last place of its terms that a slope may owe to rounding."""
+
+
+def no_places() -> Array:
+    """Of atoms, none."""
+    return np.empty(0, np.int64)
+
+
+@dataclass
+class ActiveMemory(Memory):
+    """What the methods that correct all coefficients remember; None: not met yet.
+
+    Attributes
+    ----------
+    active
+        The places of the atoms in use, in their order.
+    first_oracle, least_slope
+        The first slope that the oracle found, and the slope below which there is rounding alone.
+    steepness
+        The first slope of the atoms in use, for atoms of length one in the metric.
+    """
+
+    active: Array = field(default_factory=no_places)
+    first_oracle: float | None = None
+    least_slope: float | None = None
+    steepness: float | None = None
+
+    def first_steepness(self, now: float) -> float:
+        """That of the first time that it was asked for."""
+        if self.steepness is None:
+            self.steepness = now
+        return self.steepness
 
 
 class Entry(NamedTuple):
@@ -87,7 +120,7 @@ class Span(ABC):
         """The places of the atoms as an array."""
         return self._index.vector
 
-    def told(self, slopes: Array, x: Point, memory: dict[str, Any]) -> Array:
+    def told(self, slopes: Array, x: Point, memory: ActiveMemory) -> Array:
         """The slopes of all atoms of a finite set, zero where one is nothing but rounding.
 
         That of a long atom may be larger than all that a short one has to say.
@@ -96,21 +129,24 @@ class Span(ABC):
             return slopes
         relative = np.abs(slopes) / self.lengths
         least = ULPS * EPS[x.coef.dtype] * float(relative.max())
-        return np.where(relative > memory.setdefault("least_slope", least), slopes, 0)
+        if memory.least_slope is None:
+            memory.least_slope = least
+        return np.where(relative > memory.least_slope, slopes, 0)
 
-    def doubted(self, z: Atom, c: float, memory: dict[str, Any]) -> bool:
+    def doubted(self, z: Atom, c: float, memory: ActiveMemory) -> bool:
         """Take the slope of an atom, and smaller ones, for rounding; whether that was news."""
         slope = 0.0 if self.lengths is None else abs(c) / float(self.lengths[z])
-        if slope <= memory.get("least_slope", 0.0):
+        if slope <= (memory.least_slope or 0.0):
             return False
-        memory["least_slope"] = slope
+        memory.least_slope = slope
         return True
 
-    def negligible(self, z: Atom, c: float, x: Point, memory: dict[str, Any]) -> bool:
+    def negligible(self, z: Atom, c: float, x: Point, memory: ActiveMemory) -> bool:
         """Whether the oracle's slope is nothing but the rounding of the first one of the run."""
         slope = abs(c) if self.lengths is None else abs(c) / float(self.lengths[z])
-        first = memory.setdefault("first_oracle", slope)
-        return not slope > ULPS * EPS[x.coef.dtype] * first
+        if memory.first_oracle is None:
+            memory.first_oracle = slope
+        return not slope > ULPS * EPS[x.coef.dtype] * memory.first_oracle
 
     def move(self, x: Point, delta: Array) -> None:
         """x ← x − Σ δ_i z_i."""

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import ClassVar
 
 import numpy as np
 
-from pursuit.active.active_set import Local, rounding
+from pursuit.active.active_set import ActiveMemory, Local, no_places, rounding
 from pursuit.active.newton import conjugate, descend
 from pursuit.active.restricted import QuadraticSpan, over
 from pursuit.atoms import Atom
@@ -46,8 +47,11 @@ class Blended(Advance):
     """
 
     kappa: float = 4.0
-    keeps_path = True
+    keeps_path: ClassVar[bool] = True
     needs = Needs.VECTOR
+    leaves_cone: ClassVar[str] = (
+        "steps along all atoms in use at once, whatever the signs of their coefficients"
+    )
 
     def start(self, run: Run) -> Improve:
         if not positive("kappa", self.kappa) > 1:
@@ -55,18 +59,25 @@ class Blended(Advance):
         return _BlendedRun(run, self.kappa)
 
 
+@dataclass
+class _BlendedMemory(ActiveMemory):
+    """The pool of candidates, the best of them, and the largest slope at the last look."""
+
+    pool: Array = field(default_factory=no_places)
+    candidate: int = -1
+    looked: float = 0.0
+
+
 class _BlendedRun:
-    """The atoms in use follow from their order, which is kept in `run.memory`."""
+    """The atoms in use follow from their order, which is remembered."""
 
     def __init__(self, run: Run, kappa: float) -> None:
-        self.memory, self.kappa = run.memory, kappa
+        self.memory, self.kappa = run.remember("active", _BlendedMemory()), kappa
         self.span, self.set = over(run.problem), run.problem.atoms
         self.finite = self.span.finite
         # The slopes of coordinates are the gradient: to have some is to have all.
         self.lazy = self.finite and self.set.form is not AtomForm.AXES
         self._gathered: tuple[object, Array] = (None, np.empty(0))
-        self.memory["active"] = self.memory["pool"] = np.empty(0, np.int64)
-        self.memory["candidate"], self.memory["looked"] = -1, 0.0
 
     def __call__(self, x: Point) -> Progress:
         self._follow(x)
@@ -77,10 +88,10 @@ class _BlendedRun:
             z, c = self._look(x)
             gamma, decrease = self._step(x, z, c)
             stale = False
-        self.memory["active"] = self.span.index.copy()
+        self.memory.active = self.span.index.copy()
         if self.finite and gamma:
             self._look_ahead(x)
-        return Progress(z, gamma, c, self.memory["looked"], decrease)
+        return Progress(z, gamma, c, self.memory.looked, decrease)
 
     def _step(self, x: Point, z: Atom, c: float) -> tuple[float, float]:
         """Improve all coefficients, that of one more atom among them; nothing if c is rounding."""
@@ -93,10 +104,10 @@ class _BlendedRun:
     def _oracle(self, x: Point) -> tuple[Atom, float]:
         """The candidate if it is still good, else the best of all atoms."""
         x.counts.oracle_calls += 1
-        z = self.memory["candidate"]
+        z = self.memory.candidate
         if z >= 0:
             c = float(x.correlations()[z]) if x.looked else x.slope(z)
-            if abs(c) >= FRESH * self.memory["looked"]:
+            if abs(c) >= FRESH * self.memory.looked:
                 return z, c
         return self._look(x)
 
@@ -106,14 +117,14 @@ class _BlendedRun:
             steepness = np.abs(self._pool() @ x.gradient().reshape(-1))
             x.counts.products += len(steepness) * self.span.share
             k = int(steepness.argmax())
-            if steepness[k] >= FRESH * self.memory["looked"]:
-                self.memory["candidate"] = int(self.memory["pool"][k])
+            if steepness[k] >= FRESH * self.memory.looked:
+                self.memory.candidate = int(self.memory.pool[k])
                 return
         self._look(x)
 
     def _pool(self) -> Array:
         """The candidates as rows, gathered once after each look."""
-        places = self.memory["pool"]
+        places = self.memory.pool
         if self._gathered[0] is not places:
             rows = np.array([self.set.vector(z).reshape(-1) for z in places.tolist()])
             self._gathered = places, rows
@@ -123,23 +134,23 @@ class _BlendedRun:
         """Look at all atoms: the best one, and a pool of others that are not in use."""
         if not self.finite:
             z, c = x.steepest()
-            self.memory["looked"] = abs(c)
+            self.memory.looked = abs(c)
             return z, c
         correlations = x.correlations()
         steepness = np.abs(self.span.told(correlations, x, self.memory))
         z = int(np.argmax(steepness))
-        self.memory["candidate"], self.memory["looked"] = z, float(steepness[z])
+        self.memory.candidate, self.memory.looked = z, float(steepness[z])
         if self.lazy:
             steepness[[z, *self.span.places]] = 0
             size = min(POOL, len(steepness))
-            self.memory["pool"] = np.argpartition(steepness, -size)[-size:]
+            self.memory.pool = np.argpartition(steepness, -size)[-size:]
         return z, float(correlations[z])
 
     # Steps over the atoms in use --------------------------------------------------------
 
     def _follow(self, x: Point) -> None:
-        """Take in the atoms of the run's memory, and those with a coefficient at x."""
-        for place in self.memory["active"][len(self.span) :].tolist():
+        """Take in the atoms that are remembered, and those with a coefficient at x."""
+        for place in self.memory.active[len(self.span) :].tolist():
             self._enter(x, place)
         for place in self.span.missing(x):
             self._enter(x, place)
@@ -156,7 +167,7 @@ class _BlendedRun:
         local, norms = self.span.at(x), self.span.norms
         length = float(norms[newest])
         promise = abs(c) / length
-        least = rounding(self.span, x, self.memory.setdefault("steepness", promise))
+        least = rounding(self.span, x, self.memory.first_steepness(promise))
         if not promise > least:
             return 0.0, 0.0
         enough = max(promise / self.kappa, least)

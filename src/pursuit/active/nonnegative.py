@@ -9,9 +9,11 @@ atoms that the correction began with.
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
+
 import numpy as np
 
-from pursuit.active.active_set import EPS, Entry, rounding
+from pursuit.active.active_set import EPS, ActiveMemory, Entry, no_places, rounding
 from pursuit.active.newton import descend
 from pursuit.active.orthogonal import ACCURACY, DEPENDENT, Factor
 from pursuit.active.restricted import over
@@ -23,22 +25,30 @@ from pursuit.points.base import Point
 from pursuit.rules.run import Progress, Run
 
 
+@dataclass
+class _ConeMemory(ActiveMemory):
+    """The first `factored` atoms in use were factored at once when an atom last went.
+
+    `aside` are atoms that depend on those in use and would gain nothing; they are tried again when
+    an atom has gone.
+    """
+
+    aside: Array = field(default_factory=no_places)
+    factored: int = 0
+
+
 class ConeCorrective:
     """The atoms in use, in the order in which they came, and the factor of their metric.
 
-    Both follow from `run.memory`: "active" are their places, and the first "factored" of them
-    were factored at once when an atom last went. "aside" are atoms that depend on those in use
-    and would gain nothing; they are tried again when an atom has gone.
+    Both follow from what is remembered.
     """
 
     def __init__(self, run: Run) -> None:
         assert isinstance(run.problem.atoms, Cone)
-        self.memory, self.set = run.memory, run.problem.atoms
+        self.memory, self.set = run.remember("active", _ConeMemory()), run.problem.atoms
         self.span, self.metric, self.factor = over(run.problem), Table(), Factor()
         self.accuracy = 0.0 if isinstance(run.problem.f, QuadraticObjective) else ACCURACY
         self.isometric = getattr(run.problem.f, "isometric", False)
-        self.memory["active"] = self.memory["aside"] = np.empty(0, np.int64)
-        self.memory["factored"] = 0
 
     def __call__(self, x: Point) -> Progress:
         self._follow(x)
@@ -46,8 +56,8 @@ class ConeCorrective:
         z, c, decrease = self._improve(x)
         gamma = float(np.abs(x.coef - before).max())
         if gamma and not used <= set(self.span.places):
-            self.memory["aside"] = np.empty(0, np.int64)
-        self.memory["active"] = self.span.index.copy()
+            self.memory.aside = no_places()
+        self.memory.active = self.span.index.copy()
         slope = float(np.abs(self._slopes(x)).max())
         return Progress(z, gamma, c, slope, decrease)
 
@@ -58,13 +68,13 @@ class ConeCorrective:
         x.counts.oracle_calls += 1
         while True:
             slopes = self.span.told(self._slopes(x), x, self.memory)
-            slopes[self.memory["aside"]] = 0
+            slopes[self.memory.aside] = 0
             z = int(np.argmax(np.abs(slopes)))
             c = float(slopes[z])
             known = self.span.negligible(z, c, x, self.memory) or z in self.span.places
             if known or self._admit(x, z):
                 return z, c, self._correct(x)
-            self.memory["aside"] = np.append(self.memory["aside"], z)
+            self.memory.aside = np.append(self.memory.aside, z)
 
     def _slopes(self, x: Point) -> Array:
         """Those along which x may move, as an array of its own."""
@@ -73,15 +83,15 @@ class ConeCorrective:
     # Which atoms are in use -------------------------------------------------------------
 
     def _follow(self, x: Point) -> None:
-        """Take in the atoms of the run's memory, and those that x began with."""
-        if not len(self.span) and len(self.memory["active"]):
-            for place in self.memory["active"].tolist():
+        """Take in the atoms that are remembered, and those that x began with."""
+        if not len(self.span) and len(self.memory.active):
+            for place in self.memory.active.tolist():
                 self._take(self.span.measure(x, place))
-            self.factor.renew(self.metric.matrix, int(self.memory["factored"]))
-        aside = set(self.memory["aside"].tolist())
+            self.factor.renew(self.metric.matrix, self.memory.factored)
+        aside = set(self.memory.aside.tolist())
         for place in self.span.missing(x):
             if place not in aside and not self._admit(x, place):
-                self.memory["aside"] = np.append(self.memory["aside"], place)
+                self.memory.aside = np.append(self.memory.aside, place)
 
     def _admit(self, x: Point, place: int) -> bool:
         """Let an atom in unless its distance from the span of the others is rounding.
@@ -111,7 +121,7 @@ class ConeCorrective:
             self.span.drop(k)
             self.metric.drop(k)
         if gone:
-            self.memory["factored"] = len(self.span)
+            self.memory.factored = len(self.span)
             self.factor.renew(self.metric.matrix, len(self.span))
         return gone
 
@@ -142,7 +152,7 @@ class ConeCorrective:
         def newton(delta: Array, slopes: Array) -> Array:
             return local.newton(delta, slopes, self.factor.solve)
 
-        self.memory.setdefault("steepness", float(np.max(np.abs(local.first) / norms)))
+        self.memory.first_steepness(float(np.max(np.abs(local.first) / norms)))
         enough = self._enough(x)
         delta, last = descend(local.slopes, local.first, newton, norms, enough, room)
         if not delta.any():
@@ -153,7 +163,7 @@ class ConeCorrective:
 
     def _enough(self, x: Point) -> float:
         """The slope, for atoms of length one in the metric, that is as good as zero."""
-        steepness: float = self.memory["steepness"]
+        steepness = self.memory.steepness or 0.0  # it was met before
         return max(self.accuracy * steepness, rounding(self.span, x, steepness))
 
     def _bring_back(self, x: Point, gone: dict[int, float]) -> bool:

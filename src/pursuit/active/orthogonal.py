@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import ClassVar
 
 import numpy as np
 from scipy.linalg.blas import dtpsv
 
-from pursuit.active.active_set import EPS, Entry, Span, largest_slope, rounding
+from pursuit.active.active_set import (
+    EPS,
+    ActiveMemory,
+    Entry,
+    Span,
+    largest_slope,
+    no_places,
+    rounding,
+)
 from pursuit.active.newton import descend
 from pursuit.active.restricted import over
 from pursuit.atoms.base import Atom
@@ -39,8 +48,9 @@ class Corrective(Advance):
     `Cone` coefficients stay at or above zero: see `pursuit.active.nonnegative`.
     """
 
-    keeps_path = True
+    keeps_path: ClassVar[bool] = True
     needs = Needs.VECTOR
+    leaves_cone: ClassVar[str] = ""
 
     def start(self, run: Run) -> Improve:
         if isinstance(run.problem.atoms, Cone):
@@ -50,16 +60,21 @@ class Corrective(Advance):
         return _CorrectiveRun(run)
 
 
+@dataclass
+class _CorrectiveMemory(ActiveMemory):
+    """The atoms that depend on others, beside those in use."""
+
+    dependent: Array = field(default_factory=no_places)
+
+
 class _CorrectiveRun:
-    """The atoms in use and their factor follow from `run.memory`: who entered, who may not."""
+    """The atoms in use and their factor follow from who entered and who may not."""
 
     def __init__(self, run: Run) -> None:
-        self.memory = run.memory
+        self.memory = run.remember("active", _CorrectiveMemory())
         self.span, self.factor = over(run.problem), Factor()
         self.finite = self.span.finite
         self.accuracy = 0.0 if isinstance(run.problem.f, QuadraticObjective) else ACCURACY
-        self.memory["active"] = np.empty(0, np.int64)
-        self.memory["dependent"] = np.empty(0, np.int64)
 
     def __call__(self, x: Point) -> Progress:
         self._follow(x)
@@ -76,7 +91,7 @@ class _CorrectiveRun:
             return local.newton(delta, slopes, self.factor.solve)
 
         steepness = float(np.max(np.abs(local.first) / norms))
-        steepness = self.memory.setdefault("steepness", steepness)
+        steepness = self.memory.first_steepness(steepness)
         enough = max(self.accuracy * steepness, rounding(self.span, x, steepness))
         delta, last = descend(local.slopes, local.first, newton, norms, enough)
         if not delta.any():
@@ -88,10 +103,10 @@ class _CorrectiveRun:
     # Which atoms are in use -------------------------------------------------------------
 
     def _follow(self, x: Point) -> None:
-        """Take in the atoms of the run's memory, and those with a coefficient at x."""
-        for place in self.memory["active"][len(self.span) :].tolist():
+        """Take in the atoms that are remembered, and those with a coefficient at x."""
+        for place in self.memory.active[len(self.span) :].tolist():
             self._admit(self.span.measure(x, place))
-        dependent = set(self.memory["dependent"].tolist())
+        dependent = set(self.memory.dependent.tolist())
         for place in self.span.missing(x):
             if place not in dependent:
                 self._try(x, place)
@@ -106,7 +121,7 @@ class _CorrectiveRun:
         x.counts.oracle_calls += 1
         correlations = x.correlations()
         steepness = np.abs(self.span.told(correlations, x, self.memory))
-        steepness[self.memory["dependent"]] = 0
+        steepness[self.memory.dependent] = 0
         z = int(np.argmax(steepness))
         while (
             not self.span.negligible(z, float(steepness[z]), x, self.memory)
@@ -120,8 +135,11 @@ class _CorrectiveRun:
     def _try(self, x: Point, place: int) -> bool:
         """Let an atom in unless it depends on the others; remember either."""
         entered = self._admit(self.span.measure(x, place))
-        name = "active" if entered else "dependent"
-        self.memory[name] = np.append(self.memory[name], place)
+        memory = self.memory
+        if entered:
+            memory.active = np.append(memory.active, place)
+        else:
+            memory.dependent = np.append(memory.dependent, place)
         return entered
 
     def _admit(self, entry: Entry) -> bool:

@@ -7,21 +7,19 @@ signal's run equals `solve` on it with the same draws.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from math import sqrt
 from typing import Any
 
 import numpy as np
 
-from pursuit import geometry
 from pursuit.atoms.base import FiniteAtoms
-from pursuit.atoms.sampling import as_sampling
 from pursuit.base.cores import thread_count
 from pursuit.base.errors import InputError
 from pursuit.base.progress import Silent
 from pursuit.base.threads import for_each_block
-from pursuit.base.validation import Array, count, positive, real_array, shaped_array
+from pursuit.base.validation import Array, count, real_array, shaped_array
 from pursuit.kernels.runs import (
     Iterates,
     Record,
@@ -33,20 +31,13 @@ from pursuit.kernels.runs import (
 )
 from pursuit.methods import Method
 from pursuit.objectives.problem import Problem
-from pursuit.rules.advances import Greedy
-from pursuit.rules.directions import Direction, Random, Replay, Steepest
-from pursuit.rules.momentum import FixedNu, Plain
-from pursuit.rules.run import Run
-from pursuit.rules.steps import AffineInvariant, ExactLineSearch, Smooth, Step, smoothness
-from pursuit.solving.driver import REFRESH
+from pursuit.rules.directions import Draw
+from pursuit.solving.running import REFRESH
 
 BLOCK = 256
 """Signals that are run together and share a stream of draws, whatever the number of threads."""
 SEGMENT = 4096
 """Iterations for which atoms are drawn ahead."""
-
-Draw = Callable[[np.random.Generator, int, Span], Array]
-"""(generator, signals, iterations) ↦ row numbers of atoms, one row for each signal."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -161,79 +152,19 @@ def rules_of(method: Method, problem: Problem) -> MethodArrays | None:
         A quadratic over a finite set. Of f only the Hessian is used, so that one f stands for
         all signals.
     """
-    advance, momentum = method.advance, method.momentum
-    if not isinstance(advance, Greedy) or not isinstance(problem.atoms, FiniteAtoms):
+    advance = method.advance
+    direction, step = advance.direction, advance.step
+    if direction is None or step is None or not isinstance(problem.atoms, FiniteAtoms):
         return None
-    directions = (Steepest, Random, Replay)
-    if not isinstance(advance.direction, directions):
+    bounds, blending = step.bounds(problem), method.momentum.blending(advance, problem)
+    if bounds is None or blending is None:
         return None
-    bounds = _bounds(advance.step, problem)
-    if bounds is None or not isinstance(momentum, (Plain, FixedNu)):
+    probe = blending.probe
+    rules = [direction] if probe is None else [direction, probe]
+    draws = [rule.draws(problem) for rule in rules]
+    if any(d is None and not rule.exact for d, rule in zip(draws, rules, strict=True)):
         return None
-    picks = _draw(advance.direction, problem)
-    if isinstance(momentum, Plain):
-        return MethodArrays(bounds, picks)
-    if not isinstance(momentum.probe, (type(None), *directions)):
-        return None
-    if momentum.nu is None:
-        nu = momentum.safe_nu(Run(problem, seed=0), advance)
-    else:
-        nu = positive("nu", momentum.nu)
-    probes = None if momentum.probe is None else _draw(momentum.probe, problem)
-    return MethodArrays(bounds, picks, probes, smoothness(problem, momentum.L) * nu)
-
-
-def _bounds(step: Step, problem: Problem) -> Array | None:
-    """h_j of a step rule."""
-    f, atoms = problem.f, problem.atoms
-    assert isinstance(atoms, FiniteAtoms)
-    if isinstance(step, Smooth):
-        bounds: Array = smoothness(problem, step.L) * atoms.norms.astype(np.float64) ** 2
-        return bounds
-    if isinstance(step, AffineInvariant):
-        given = None if step.L_A is None else positive("L_A", step.L_A)
-        return np.full(len(atoms), given or geometry.smoothness(f, atoms).upper)
-    if not isinstance(step, ExactLineSearch):
-        return None
-    h: Array = np.array(
-        [f.curvature(atoms.vector(j), f.atom_image(atoms, j)) for j in range(len(atoms))]
-    )
-    h[h <= 0] = np.inf  # no step along a direction in which f is flat
-    return h
-
-
-def _draw(direction: Direction, problem: Problem) -> Draw | None:
-    """How a rule's atoms are drawn ahead; None for the oracle."""
-    if isinstance(direction, Replay):
-        direction.start(Run(problem, seed=0))  # refuses numbers that are no rows of the atoms
-        return _replayed(np.asarray(direction.indices, dtype=np.int32))
-    if not isinstance(direction, Random):
-        return None
-    sampling = as_sampling(problem.atoms, direction.sampling)
-    n, cumulated = len(sampling.p), np.cumsum(sampling.p)
-    last = int(np.flatnonzero(sampling.p)[-1])
-
-    def uniform(rng: np.random.Generator, signals: int, span: Span) -> Array:
-        drawn: Array = rng.integers(0, n, (signals, span[1] - span[0]), dtype=np.int32)
-        return drawn
-
-    def weighted(rng: np.random.Generator, signals: int, span: Span) -> Array:
-        heights = cumulated[-1] * rng.random((signals, span[1] - span[0]))
-        places = np.searchsorted(cumulated, heights, side="right")
-        # Rounding may lift a height to the very top, where no atom is left.
-        drawn: Array = np.minimum(places, last).astype(np.int32)
-        return drawn
-
-    return uniform if sampling.uniform else weighted
-
-
-def _replayed(listed: Array) -> Draw:
-    def draw(rng: np.random.Generator, signals: int, span: Span) -> Array:
-        if span[1] > len(listed):
-            raise InputError(f"indices: {len(listed)} atoms were given, and all were replayed")
-        return np.tile(listed[slice(*span)], (signals, 1))
-
-    return draw
+    return MethodArrays(bounds, draws[0], None if probe is None else draws[1], blending.stiffness)
 
 
 @dataclass(frozen=True, eq=False)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import ClassVar
 
 from pursuit.atoms.cone import Cone
 from pursuit.base.validation import Array
@@ -12,22 +13,45 @@ from pursuit.objectives.problem import Problem
 from pursuit.points import Needs, choose
 from pursuit.points.base import Point
 from pursuit.rules.cone_steps import within_cone
-from pursuit.rules.directions import Direction, Steepest
+from pursuit.rules.directions import Direction, Steepest, as_direction
 from pursuit.rules.run import Progress, Run
-from pursuit.rules.steps import Smooth, Step
+from pursuit.rules.steps import Smooth, Step, as_step
 
 Improve = Callable[[Point], Progress]
 
 
-class Advance(Protocol):
-    """A rule that moves a point to a better one."""
+class Advance(ABC):
+    """A rule that moves a point to a better one.
+
+    What is asked of it beside that has an answer here already, which is true of any rule.
+    """
+
+    gradient_free: ClassVar[bool] = False
+    """Whether it looks at values of f alone."""
+    keeps_path: ClassVar[bool] = False
+    """Whether the last point with each number of atoms is worth keeping."""
+    direction: Direction | None = None
+    step: Step | None = None
+    """The rules of an advance along one atom."""
+
+    @property
+    def leaves_cone(self) -> str:
+        """Why coefficients may fall below zero; empty where they do not."""
+        return f"has an advance, {type(self).__name__}, that knows nothing of cones"
+
+    @property
+    def as_algorithm_2(self) -> bool:
+        """Whether f falls by ‖∇f(x)‖²_{A*}/(2L_A) or more."""
+        return False
 
     @property
     def needs(self) -> Needs:
         """What it asks of the points that it moves."""
         return Needs.SLOPES
 
-    def start(self, run: Run) -> Improve: ...
+    @abstractmethod
+    def start(self, run: Run) -> Improve:
+        """What moves points in a run."""
 
     def point(self, problem: Problem, x0: Array, gram_bytes: int | None = None) -> Point:
         """Where a run begins; a Gram matrix may take so many bytes."""
@@ -40,10 +64,19 @@ class Greedy(Advance):
 
     direction: Direction = field(default_factory=Steepest)
     step: Step = field(default_factory=Smooth)
+    leaves_cone: ClassVar[str] = ""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "direction", as_direction(self.direction))
+        object.__setattr__(self, "step", as_step(self.step))
+
+    @property
+    def as_algorithm_2(self) -> bool:
+        return self.direction.quality == 1 and self.step.as_algorithm_2
 
     @property
     def needs(self) -> Needs:
-        return Needs.VECTOR if getattr(self.direction, "ambient", False) else Needs.SLOPES
+        return Needs.VECTOR if self.direction.ambient else Needs.SLOPES
 
     def start(self, run: Run) -> Improve:
         choose = self.direction.start(run, "picks")

@@ -11,12 +11,14 @@ the best bound that these numbers allow; it is at most |c(s)| + ‖z‖‖g − 
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 
 from pursuit.atoms.base import FiniteAtoms
 from pursuit.base.validation import Array
+from pursuit.rules.memory import Memory
 
 SLOTS = 32
 """The most earlier gradients that are kept."""
@@ -46,29 +48,35 @@ class Found(NamedTuple):
     compared: int
 
 
-class StaleCorrelations:
-    """For each atom a correlation and the earlier gradient that it belongs to.
+@dataclass
+class Looks(Memory):
+    """For each atom a correlation and the place of the earlier gradient that it belongs to.
 
-    What changes lives in `memory` under names that begin with `purpose`, as plain arrays.
+    Attributes
+    ----------
+    correlations, slot
+        ⟨z_j, g_s⟩ and s, or −1 for an atom that was never looked at.
+    gradients
+        The g_s as rows.
+    looked
+        How many atoms were looked at.
     """
 
-    def __init__(self, atoms: FiniteAtoms, memory: dict[str, Array | float], purpose: str) -> None:
+    correlations: Array
+    slot: Array
+    gradients: Array
+    looked: float = 0.0
+
+
+class StaleCorrelations:
+    """The search among the atoms, and what it remembers of earlier ones."""
+
+    def __init__(self, atoms: FiniteAtoms) -> None:
         self.atoms = atoms
         self.norms = atoms.norms.astype(np.float64)
-        self._memory, self._purpose = memory, purpose
         n, d = len(atoms), int(np.prod(atoms.shape))
         slots = max(2, min(SLOTS, n // 8))
-        self._keep("correlations", np.zeros(n))
-        self._keep("slot", np.full(n, -1))
-        self._keep("gradients", np.zeros((slots, d)))
-
-    def _keep(self, name: str, value: Array) -> None:
-        self._memory[f"{self._purpose}.{name}"] = value
-
-    def _kept(self, name: str) -> Array:
-        value = self._memory[f"{self._purpose}.{name}"]
-        assert isinstance(value, np.ndarray)
-        return value
+        self.looks = Looks(np.zeros(n), np.full(n, -1), np.zeros((slots, d)))
 
     def search(self, gradient: Array, delta: float, coef: Array) -> Found:
         """An atom with |⟨z, g⟩| ≥ δ max_j |⟨z_j, g⟩|, of those that coefficients may follow.
@@ -77,7 +85,7 @@ class StaleCorrelations:
         least δ times the next bound.
         """
         g = gradient.reshape(-1).astype(np.float64, copy=False)
-        c, slot = self._kept("correlations"), self._kept("slot")
+        c, slot = self.looks.correlations, self.looks.slot
         bounds, compared = self._bounds(g, gradient.dtype, coef)
         new = self._free_slot(bounds)
         order = np.argsort(-bounds, kind="stable")
@@ -91,18 +99,19 @@ class StaleCorrelations:
             k = int(np.argmax(np.abs(slopes)))
             if abs(slopes[k]) > peak:
                 best, slope, peak = int(some[k]), float(slopes[k]), abs(float(slopes[k]))
-        self._kept("gradients")[new] = g
+        self.looks.gradients[new] = g
+        self.looks.looked += seen
         rest = float(bounds[order[seen]]) if seen < len(order) else 0.0
         return Found(best, slope, max(peak, rest), seen, compared)
 
     def _bounds(self, g: Array, dtype: np.dtype[np.floating], coef: Array) -> tuple[Array, int]:
         """An upper bound on each |⟨z_j, g⟩|, and with how many earlier gradients g was compared."""
-        c, slot = self._kept("correlations"), self._kept("slot")
+        c, slot = self.looks.correlations, self.looks.slot
         bounds = np.full(len(c), np.inf)
         used = np.unique(slot[slot >= 0])
         if not used.size:
             return bounds, 0
-        earlier = self._kept("gradients")[used]
+        earlier = self.looks.gradients[used]
         norm2 = np.maximum(np.einsum("ij,ij->i", earlier, earlier), np.finfo(float).tiny)
         a = earlier @ g / norm2
         e = np.linalg.norm(g - a[:, None] * earlier, axis=1)
@@ -119,8 +128,8 @@ class StaleCorrelations:
 
     def _free_slot(self, bounds: Array) -> int:
         """A place for the present gradient; the atoms of a place that is given up come first."""
-        slot = self._kept("slot")
-        users = np.bincount(slot[slot >= 0], minlength=len(self._kept("gradients")))
+        slot = self.looks.slot
+        users = np.bincount(slot[slot >= 0], minlength=len(self.looks.gradients))
         place = int(np.argmin(users))
         bounds[slot == place] = np.inf
         return place

@@ -2,34 +2,93 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from math import nan
-from typing import ClassVar, Protocol
+from typing import ClassVar
 
 import numpy as np
 
 from pursuit.atoms.base import Atom, AtomSet, FiniteAtoms
 from pursuit.atoms.sampling import Sampling, as_sampling
 from pursuit.base.errors import InputError
-from pursuit.base.validation import count, plain_array, positive
+from pursuit.base.validation import Array, count, plain_array, positive
+from pursuit.objectives.problem import Problem
 from pursuit.points.ambient import AmbientPoint
 from pursuit.points.base import Point
 from pursuit.rules.approximate import StaleCorrelations
 from pursuit.rules.run import Choice, Run
 
 Choose = Callable[[Point], Choice]
+Draw = Callable[[np.random.Generator, int, tuple[int, int]], Array]
+"""(generator, signals, iterations) ↦ row numbers of atoms, one row for each signal."""
 
 
-class Direction(Protocol):
-    """A rule that picks an atom at a point."""
+class Direction(ABC):
+    """A rule that picks an atom at a point.
 
-    def start(self, run: Run, purpose: str = "picks") -> Choose: ...
+    What is asked of it beside that has an answer here already, which is true of any rule.
+    """
+
+    exact: ClassVar[bool] = False
+    """Whether it is the oracle, z = LMO_A(∇f(x))."""
+    ambient: ClassVar[bool] = False
+    """Whether it needs the gradient itself, which points in Gram form do not keep."""
+    blind: ClassVar[bool] = False
+    """Whether it picks without looking at the point."""
+    drawn: ClassVar[bool] = False
+    """Whether it draws z ~ p."""
+    sampling: object | None = None
+    """That p: a `Sampling`, or probabilities; None: uniform."""
+
+    @property
+    def quality(self) -> float | None:
+        """The δ for which equation (3) surely holds; None where there is none."""
+        return None
+
+    @abstractmethod
+    def start(self, run: Run, purpose: str = "picks") -> Choose:
+        """What picks in a run: x ↦ an atom; `purpose` tells its draws from those of others."""
+
+    def ahead(self, run: Run, purpose: str, most: int) -> Array:
+        """Row numbers of the next picks of a blind rule, up to `most` and as many as are known."""
+        return np.empty(0, np.int64)
+
+    def skip(self, run: Run, purpose: str, picks: int) -> None:
+        """So many picks that `ahead` has shown were made."""
+        if purpose in run.streams:
+            run.streams[purpose].skip(picks)
+
+    def draws(self, problem: Problem) -> Draw | None:
+        """How a blind rule picks for many signals; None where it cannot."""
+        return None
 
 
 @dataclass(frozen=True)
-class Steepest:
+class _BareDirection(Direction):
+    """A rule that says no more than how it starts."""
+
+    rule: Direction
+
+    def start(self, run: Run, purpose: str = "picks") -> Choose:
+        return self.rule.start(run, purpose)
+
+
+def as_direction(rule: Direction) -> Direction:
+    """A rule that can be asked; one with `start` alone becomes one that knows nothing else."""
+    return rule if isinstance(rule, Direction) else _BareDirection(rule)
+
+
+@dataclass(frozen=True)
+class Steepest(Direction):
     """z = LMO_A(∇f(x)), the line `Find z_t` of Algorithms 1, 2 and 4."""
+
+    exact: ClassVar[bool] = True
+
+    @property
+    def quality(self) -> float:
+        return 1.0
 
     def start(self, run: Run, purpose: str = "picks") -> Choose:
         def choose(x: Point) -> Choice:
@@ -40,7 +99,7 @@ class Steepest:
 
 
 @dataclass(frozen=True)
-class Approximate:
+class Approximate(Direction):
     """Any z in A with \\|⟨∇f(x), z⟩\\| ≥ δ max \\|⟨∇f(x), z_j⟩\\|: equation (3), certified.
 
     Correlations with earlier gradients bound the present ones, so that most atoms of a finite
@@ -55,16 +114,18 @@ class Approximate:
 
     delta: float
     ambient: ClassVar[bool] = True
-    """It needs the gradient itself, which points in Gram form do not keep."""
+
+    @property
+    def quality(self) -> float:
+        return self.delta
 
     def start(self, run: Run, purpose: str = "picks") -> Choose:
         delta = positive("delta", self.delta)
         if delta > 1:
             raise InputError(f"delta: expected a number above 0 and at most 1, got {delta:g}")
         atoms = _finite("delta", run.problem.atoms, self)
-        stale = StaleCorrelations(atoms, run.memory, purpose)
-        looked = f"{purpose}.looked"
-        run.memory[looked] = 0.0
+        stale = StaleCorrelations(atoms)
+        run.remember(purpose, stale.looks)
 
         def choose(x: Point) -> Choice:
             if not isinstance(x, AmbientPoint):
@@ -72,14 +133,13 @@ class Approximate:
             found = stale.search(x.gradient(), delta, x.coef)
             x.counts.oracle_calls += 1
             x.counts.products += (found.looked + found.compared) / len(atoms)
-            run.memory[looked] = float(run.memory[looked]) + found.looked
             return Choice(found.atom, found.correlation, found.slope)
 
         return choose
 
 
 @dataclass(frozen=True)
-class Subset:
+class Subset(Direction):
     """The best of m atoms drawn without replacement: between random pursuit and the oracle.
 
     It satisfies equation (3) in expectation with δ̂² ≥ max(m/n, 1/max_j w_j).
@@ -122,7 +182,7 @@ class _Subsets(Sampling):
 
 
 @dataclass(frozen=True)
-class Random:
+class Random(Direction):
     """z ~ p, the line `Sample z_t` of Algorithms 3 and 4.
 
     Parameters
@@ -132,6 +192,8 @@ class Random:
     """
 
     sampling: object | None = None
+    blind: ClassVar[bool] = True
+    drawn: ClassVar[bool] = True
 
     def start(self, run: Run, purpose: str = "picks") -> Choose:
         draw = run.stream(purpose, as_sampling(run.problem.atoms, self.sampling))
@@ -142,15 +204,65 @@ class Random:
 
         return choose
 
+    def ahead(self, run: Run, purpose: str, most: int) -> Array:
+        return run.streams[purpose].ahead(most)
+
+    def draws(self, problem: Problem) -> Draw:
+        sampling = as_sampling(problem.atoms, self.sampling)
+        n, cumulated = len(sampling.p), np.cumsum(sampling.p)
+        last = int(np.flatnonzero(sampling.p)[-1])
+
+        def uniform(rng: np.random.Generator, signals: int, span: tuple[int, int]) -> Array:
+            drawn: Array = rng.integers(0, n, (signals, span[1] - span[0]), dtype=np.int32)
+            return drawn
+
+        def weighted(rng: np.random.Generator, signals: int, span: tuple[int, int]) -> Array:
+            heights = cumulated[-1] * rng.random((signals, span[1] - span[0]))
+            places = np.searchsorted(cumulated, heights, side="right")
+            # Rounding may lift a height to the very top, where no atom is left.
+            drawn: Array = np.minimum(places, last).astype(np.int32)
+            return drawn
+
+        return uniform if sampling.uniform else weighted
+
 
 @dataclass(frozen=True)
-class Replay:
+class Replay(Direction):
     """The atoms of a given list, one an iteration: the same draws for two runs."""
 
     indices: Sequence[int]
+    blind: ClassVar[bool] = True
 
     def start(self, run: Run, purpose: str = "picks") -> Choose:
-        atoms = _finite("indices", run.problem.atoms, self)
+        listed = self._checked(run.problem).tolist()
+
+        def choose(x: Point) -> Choice:
+            if run.t >= len(listed):
+                raise self._over()
+            z = listed[run.t]
+            return Choice(z, x.slope(z), nan)
+
+        return choose
+
+    def ahead(self, run: Run, purpose: str, most: int) -> Array:
+        return np.asarray(self.indices, np.int64)[run.t : run.t + most]
+
+    def draws(self, problem: Problem) -> Draw:
+        listed = self._checked(problem).astype(np.int32)
+
+        def replayed(rng: np.random.Generator, signals: int, span: tuple[int, int]) -> Array:
+            if span[1] > len(listed):
+                raise self._over()
+            return np.tile(listed[slice(*span)], (signals, 1))
+
+        return replayed
+
+    def _over(self) -> InputError:
+        return InputError(f"indices: {len(self.indices)} atoms were given, and all were replayed")
+
+    def _checked(self, problem: Problem) -> Array:
+        """The row numbers, all of which are some."""
+        atoms = _finite("indices", problem.atoms, self)
         picks = plain_array("indices", self.indices)
         if picks.ndim != 1 or picks.dtype.kind not in "iu":
             raise InputError("indices: expected a list of row numbers")
@@ -159,15 +271,7 @@ class Replay:
                 f"indices: expected row numbers from 0 to {len(atoms) - 1}, "
                 f"got {picks.min()} … {picks.max()}"
             )
-        listed = picks.tolist()
-
-        def choose(x: Point) -> Choice:
-            if run.t >= len(listed):
-                raise InputError(f"indices: {len(listed)} atoms were given, and all were replayed")
-            z = listed[run.t]
-            return Choice(z, x.slope(z), nan)
-
-        return choose
+        return picks
 
 
 def _finite(argument: str, atoms: AtomSet, rule: object) -> FiniteAtoms:

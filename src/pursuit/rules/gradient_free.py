@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from math import nan
+from typing import ClassVar
 
 from pursuit.atoms.sampling import as_sampling
 from pursuit.points import Needs
@@ -24,7 +25,9 @@ class Blind(Advance):
     """
 
     sampling: object | None = None
+    gradient_free: ClassVar[bool] = True
     needs = Needs.VALUES
+    leaves_cone: ClassVar[str] = "does not see which way an atom leads down"
 
     def start(self, run: Run) -> Improve:
         draw = run.stream("picks", as_sampling(run.problem.atoms, self.sampling))

@@ -4,24 +4,51 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from math import sqrt
-from typing import Protocol
+from math import inf, sqrt
+from typing import ClassVar, NamedTuple
 
 from pursuit import geometry
 from pursuit.atoms.sampling import as_sampling
 from pursuit.base.errors import InputError
 from pursuit.base.validation import positive
+from pursuit.geometry.guarantee import Guarantee, MissingConstant
+from pursuit.objectives.problem import Problem
 from pursuit.points.base import Point
 from pursuit.rules.advances import Advance
-from pursuit.rules.directions import Direction, Random
+from pursuit.rules.directions import Direction, as_direction
+from pursuit.rules.memory import Memory
 from pursuit.rules.run import Progress, Run
-from pursuit.rules.steps import UNEXPLAINED, below_smoothness, smoothness, suspect
+from pursuit.rules.steps import UNEXPLAINED, below_smoothness, smoothness
+
+
+class Blending(NamedTuple):
+    """y = (1 − τ)x + τv with α²Lν = β + α and τ = α/β; v moves along z̃, which `probe` picks (None:
+    z̃ = z). With ν = ∞ y is x, and there is no v."""
+
+    L: float
+    nu: float
+    probe: Direction | None = None
+
+    @property
+    def stiffness(self) -> float | None:
+        """Lν; None where there is no v."""
+        return self.L * self.nu if self.nu < inf else None
+
+
+NO_BLENDING = Blending(1.0, inf)
 
 
 class Stepper(ABC):
     """A momentum rule at work: it owns the points of the run."""
 
     x: Point
+    blending: Blending | None = None
+    """How y is blended, where that is all there is to the momentum."""
+
+    @property
+    def beta(self) -> float:
+        """β_t, by which E[β_t(f(x_t) − f*)] is bounded; zero where there is no such bound."""
+        return 0.0
 
     @abstractmethod
     def step(self) -> Progress:
@@ -36,21 +63,44 @@ class Stepper(ABC):
         return UNEXPLAINED
 
 
-class Momentum(Protocol):
-    """A rule that says from which point to advance."""
+class Momentum(ABC):
+    """A rule that says from which point to advance.
 
-    def start(self, run: Run, advance: Advance, x: Point) -> Stepper: ...
+    What is asked of it beside that has an answer here already, which is true of any rule.
+    """
+
+    leaves_cone: ClassVar[str] = "moves a second sequence, which leaves the cone"
+    """Why coefficients may fall below zero; empty where they do not."""
+
+    @abstractmethod
+    def start(self, run: Run, advance: Advance, x: Point) -> Stepper:
+        """What makes the iterations of a run."""
+
+    def blending(self, advance: Advance, problem: Problem) -> Blending | None:
+        """How y is blended, where that is all there is to the rule."""
+        return None
+
+    def guarantee(self, advance: Advance, problem: Problem) -> Guarantee:
+        """What proves E[β_t(f(x_t) − f*)] ≤ ½‖x* − x_s‖_P², or the constant that is missing."""
+        raise MissingConstant("R_A", "the radius of the level set of x0 is not known either")
 
 
 @dataclass(frozen=True)
-class Plain:
+class Plain(Momentum):
     """Advance from x itself: Algorithms 1 and 2, random pursuit."""
+
+    leaves_cone: ClassVar[str] = ""
 
     def start(self, run: Run, advance: Advance, x: Point) -> Stepper:
         return _PlainStepper(run, advance, x)
 
+    def blending(self, advance: Advance, problem: Problem) -> Blending:
+        return NO_BLENDING
+
 
 class _PlainStepper(Stepper):
+    blending = NO_BLENDING
+
     def __init__(self, run: Run, advance: Advance, x: Point) -> None:
         self.x = x
         self._run, self._advance = run, advance
@@ -60,11 +110,11 @@ class _PlainStepper(Stepper):
         return self._improve(self.x)
 
     def suspect(self) -> str:
-        return suspect(getattr(self._advance, "step", None), self._run.problem)
+        return _suspect_step(self._advance, self._run.problem)
 
 
 @dataclass(frozen=True)
-class FixedNu:
+class FixedNu(Momentum):
     """Algorithms 3 and 4: y = (1 − τ)x + τv, x improves from y, v moves along z̃.
 
     Parameters
@@ -82,18 +132,61 @@ class FixedNu:
     probe: Direction | None = None
     L: float | None = None
 
+    def __post_init__(self) -> None:
+        if self.probe is not None:
+            object.__setattr__(self, "probe", as_direction(self.probe))
+
     def start(self, run: Run, advance: Advance, x: Point) -> Stepper:
         return FixedNuStepper(self, run, advance, x)
 
-    def safe_nu(self, run: Run, advance: Advance) -> float:
+    def blending(self, advance: Advance, problem: Problem) -> Blending:
+        L = smoothness(problem, self.L)
+        nu = self.safe_nu(advance, problem) if self.nu is None else positive("nu", self.nu)
+        return Blending(L, nu, self.probe)
+
+    def safe_nu(self, advance: Advance, problem: Problem) -> float:
         """The ν′ or ν with which the theorem holds."""
-        direction = getattr(advance, "direction", None)
-        atoms = run.problem.atoms
-        if self.probe is None and isinstance(direction, Random):
+        direction, atoms = advance.direction, problem.atoms
+        if self.probe is None and direction is not None and direction.drawn:
             return geometry.nu_random(atoms, as_sampling(atoms, direction.sampling)).upper
-        as_sampling(atoms, getattr(self.probe, "sampling", None))
+        as_sampling(atoms, None if self.probe is None else self.probe.sampling)
         # A δ-approximate oracle may gain δ² of what the exact one does.
-        return geometry.safe_nu(atoms) / getattr(direction, "delta", 1.0) ** 2
+        quality = None if direction is None else direction.quality
+        return geometry.safe_nu(atoms) / (quality or 1.0) ** 2
+
+    def guarantee(self, advance: Advance, problem: Problem) -> Guarantee:
+        """Theorems 8 and 9."""
+        f, atoms, direction = problem.f, problem.atoms, advance.direction
+        promised = None if advance.step is None else advance.step.promise(problem)
+        if direction is None or promised is None:
+            raise MissingConstant("Δ_t", "no theorem covers this step from y_t")
+        if f.L is None:
+            raise MissingConstant("L", f"{type(f).__name__} does not know it")
+        if min(promised, self.L or f.L) < f.L:
+            raise MissingConstant("L", f"the one in use is below the proved {f.L:.6g}")
+        if self.probe is None and direction.drawn:
+            proved = geometry.nu_random(atoms, direction.sampling)
+            return self._valid(f.L, "ν′", proved, direction.sampling)
+        if self.probe is None or not self.probe.drawn or direction.quality is None:
+            raise MissingConstant("ν", "no theorem covers these directions")
+        as_sampling(atoms, self.probe.sampling)
+        safe = geometry.safe_nu(atoms) / direction.quality**2
+        if self.nu is not None and self.nu < safe:
+            safe = geometry.nu(atoms, self.probe.sampling, delta=direction.quality).upper
+        return self._valid(f.L, "ν", safe, self.probe.sampling)
+
+    def _valid(self, L: float, letter: str, proved: float, sampling: object | None) -> Guarantee:
+        nu = proved if self.nu is None else self.nu
+        if nu < proved * (1 - 1e-12):
+            raise MissingConstant(letter, f"{nu:.6g} is below the proved {proved:.6g}")
+        return Guarantee(sampling, {"L": max(L, self.L or L), letter: nu})
+
+
+@dataclass
+class Beta(Memory):
+    """β_t."""
+
+    beta: float = 0.0
 
 
 class FixedNuStepper(Stepper):
@@ -101,18 +194,22 @@ class FixedNuStepper(Stepper):
 
     def __init__(self, rule: FixedNu, run: Run, advance: Advance, x: Point) -> None:
         self._rule, self._run, self._advance = rule, run, advance
-        self.L = smoothness(run.problem, rule.L)
-        self.nu = rule.safe_nu(run, advance) if rule.nu is None else positive("nu", rule.nu)
+        self.blending = rule.blending(advance, run.problem)
+        self.L, self.nu, _ = self.blending
         self._improve = advance.start(run)
         self._probe = None if rule.probe is None else rule.probe.start(run, "probes")
         self.x, self.v, self.y = x, x.copy(), x.share()  # x_0 = v_0; room for y
-        run.memory["beta"] = 0.0  # β_0 = 0
+        self.memory = run.remember("momentum", Beta())  # β_0 = 0
+
+    @property
+    def beta(self) -> float:
+        return self.memory.beta
 
     def points(self) -> dict[str, Point]:
         return {"x": self.x, "v": self.v}
 
     def step(self) -> Progress:
-        beta = self._run.memory["beta"]
+        beta = self.memory.beta
         alpha = (1 + sqrt(1 + 4 * beta * self.L * self.nu)) / (2 * self.L * self.nu)
         beta += alpha  # α²Lν = β + α;  β ← β + α
         y = self.x.blend(self.v, alpha / beta, out=self.y)  # y_t = (1 − τ_t) x_t + τ_t v_t
@@ -124,25 +221,26 @@ class FixedNuStepper(Stepper):
             progress = self._improve(y)  # x_{t+1} = y_t − γ z_t,  z_t = LMO_A(∇f(y_t))
             self.v.move(alpha * c, z)  # v_{t+1} = v_t − α ⟨∇f(y_t), z̃_t⟩ z̃_t
         self.x, self.y = y, self.x
-        self._run.memory["beta"] = beta
+        self.memory.beta = beta
         return progress
 
     def take(self, steps: int, beta: float) -> None:
         """Iterations were made elsewhere: x and the room for y have changed places each time."""
         if steps % 2:
             self.x, self.y = self.y, self.x
-        self._run.memory["beta"] = beta
+        self.memory.beta = beta
 
     def suspect(self) -> str:
-        problem, step = self._run.problem, getattr(self._advance, "step", None)
-        causes = [self._suspect_nu(), below_smoothness(problem, self.L), suspect(step, problem)]
+        problem = self._run.problem
+        step = _suspect_step(self._advance, problem)
+        causes = [self._suspect_nu(), below_smoothness(problem, self.L), step]
         known = dict.fromkeys(cause for cause in causes if cause not in ("", UNEXPLAINED))
         return "; ".join(known) or UNEXPLAINED
 
     def _suspect_nu(self) -> str:
         """Whether ν is too small, and which is not; empty where it is not, or nobody knows."""
         try:
-            safe = self._rule.safe_nu(self._run, self._advance)
+            safe = self._rule.safe_nu(self._advance, self._run.problem)
         except InputError:  # a set that does not know the moments of its draws
             return ""
         if self.nu < safe:
@@ -150,6 +248,10 @@ class FixedNuStepper(Stepper):
                 f"nu = {self.nu:.6g} is below the safe value {safe:.6g} for these atoms; "
                 f"give nu={safe:.6g}, or leave nu out to have it computed"
             )
-        drawn = isinstance(getattr(self._advance, "direction", None), Random)
-        greedy = self._probe is None and not drawn
+        direction = self._advance.direction
+        greedy = self._probe is None and not (direction is not None and direction.drawn)
         return f"no theorem covers greedy-greedy; give a nu above {self.nu:.6g}" if greedy else ""
+
+
+def _suspect_step(advance: Advance, problem: Problem) -> str:
+    return UNEXPLAINED if advance.step is None else advance.step.suspect(problem)

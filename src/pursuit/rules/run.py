@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 
 from pursuit.atoms.base import Atom
 from pursuit.atoms.sampling import Sampling, Stream
+from pursuit.base.errors import InputError
 from pursuit.objectives.problem import Problem
+from pursuit.rules.memory import Memory
+
+Remembered = TypeVar("Remembered", bound=Memory)
 
 STREAMS = ("picks", "probes", "subsets")
 """Each purpose draws from a stream of its own, so that one never shifts another."""
@@ -42,13 +46,28 @@ class Unbounded(Exception):
 
 @dataclass
 class Run:
-    """Rules are frozen descriptions; what changes while they run is kept here, as plain data."""
+    """Rules are frozen descriptions; what changes while they run is known here.
+
+    Attributes
+    ----------
+    memories
+        What each of them remembers, by its own name.
+    streams
+        Their draws, by purpose.
+    """
 
     problem: Problem
     seed: int
     t: int = 0
-    memory: dict[str, Any] = field(default_factory=dict)
+    memories: dict[str, Memory] = field(default_factory=dict)
     streams: dict[str, Stream] = field(default_factory=dict)
+
+    def remember(self, owner: str, memory: Remembered) -> Remembered:
+        """Have what a rule remembers saved with the run, under a name of the rule's own."""
+        if owner in self.memories:
+            raise InputError(f"{owner}: two rules of this run remember under this name")
+        self.memories[owner] = memory
+        return memory
 
     def stream(self, purpose: str, sampling: Sampling) -> Stream:
         """The stream of draws for a purpose, spawned from the one seed."""

@@ -8,10 +8,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from math import copysign, inf, isnan, nan, sqrt
-from typing import Protocol
+from typing import ClassVar
 
 import numpy as np
 
+from pursuit import geometry
 from pursuit.atoms.base import Atom, FiniteAtoms
 from pursuit.atoms.cone import Cone
 from pursuit.base.errors import InputError
@@ -20,6 +21,7 @@ from pursuit.objectives.base import QuadraticObjective
 from pursuit.objectives.problem import Problem
 from pursuit.points.base import Point
 from pursuit.rules.line_search import Line, by_values
+from pursuit.rules.memory import Memory
 from pursuit.rules.run import Run, Unbounded
 
 SHRINK = 0.9
@@ -42,27 +44,83 @@ Measure = Callable[[Point, Atom, float], tuple[float, float]]
 """(x, z, ⟨∇f(x), z⟩) ↦ (γ, a proved lower bound on f(x) − f(x − γz))."""
 
 
-class Step(Protocol):
-    """A rule that says how far to go along an atom."""
+class Step:
+    """A rule that says how far to go along an atom.
 
-    def start(self, run: Run) -> Measure: ...
+    What is asked of it beside that has an answer here already, which is true of any rule.
+    """
+
+    exact: ClassVar[bool] = False
+    """Whether h(z) is the curvature of f along z, where f is quadratic."""
+
+    def start(self, run: Run) -> Measure:
+        """What measures steps in a run; γ = ⟨∇f, z_j⟩/h_j where the bounds are all there is."""
+        bounds = self.bounds(run.problem)
+        if bounds is None:
+            raise InputError(
+                f"step: {type(self).__name__} gives no curvature bounds for "
+                f"{type(run.problem.atoms).__name__}; expected bounds, or a start of its own"
+            )
+        return from_bounds(bounds)
+
+    def bounds(self, problem: Problem) -> Array | None:
+        """h_j for each atom of a finite set, where γ = ⟨∇f, z_j⟩/h_j is all there is to the rule;
+        infinite where there is no step. None where there is more to it."""
+        return None
+
+    def promise(self, problem: Problem) -> float | None:
+        """The L with which f falls by ⟨∇f, z⟩²/(2L‖z‖²) or more, if f is L-smooth (infinite: by
+        nothing that is known); None where nothing is promised in that form."""
+        return None
+
+    @property
+    def as_algorithm_2(self) -> bool:
+        """Whether f falls by ⟨∇f, z⟩²/(2L_A) or more."""
+        return False
+
+    def suspect(self, problem: Problem) -> str:
+        """What to look at first where its steps made the value run away."""
+        return UNEXPLAINED
 
 
 @dataclass(frozen=True)
-class Smooth:
+class _BareStep(Step):
+    """A rule that says no more than how it starts."""
+
+    rule: Step
+
+    def start(self, run: Run) -> Measure:
+        return self.rule.start(run)
+
+
+def as_step(rule: Step) -> Step:
+    """A rule that can be asked; one with `start` alone becomes one that knows nothing else."""
+    return rule if isinstance(rule, Step) else _BareStep(rule)
+
+
+@dataclass(frozen=True)
+class Smooth(Step):
     """h(z) = L‖z‖², the step of Algorithms 1, 3 and 4. L is the objective's unless given."""
 
     L: float | None = None
+
+    def bounds(self, problem: Problem) -> Array | None:
+        if not isinstance(problem.atoms, FiniteAtoms):
+            return None
+        squares: Array = problem.atoms.norms.astype(np.float64) ** 2
+        return smoothness(problem, self.L) * squares
+
+    def promise(self, problem: Problem) -> float:
+        return self.L or problem.f.L or inf
 
     def suspect(self, problem: Problem) -> str:
         """Whether its constant is too small, and which is not."""
         return below_smoothness(problem, smoothness(problem, self.L))
 
     def start(self, run: Run) -> Measure:
-        L = smoothness(run.problem, self.L)
-        atoms = run.problem.atoms
+        L, atoms = smoothness(run.problem, self.L), run.problem.atoms
         if isinstance(atoms, FiniteAtoms):
-            return from_bounds(L * atoms.norms.astype(np.float64) ** 2)
+            return super().start(run)
 
         def measure(x: Point, z: Atom, c: float) -> tuple[float, float]:
             h = L * atoms.norm2(z)
@@ -72,7 +130,7 @@ class Smooth:
 
 
 @dataclass(frozen=True)
-class AffineInvariant:
+class AffineInvariant(Step):
     """h(z) = L_A, the step of Algorithm 2. L_A is computed unless given."""
 
     L_A: float | None = None
@@ -81,9 +139,16 @@ class AffineInvariant:
         """L_A as given, or computed."""
         if self.L_A is not None:
             return positive("L_A", self.L_A)
-        from pursuit import geometry
-
         return geometry.smoothness(problem.f, problem.atoms).upper
+
+    def bounds(self, problem: Problem) -> Array | None:
+        if not isinstance(problem.atoms, FiniteAtoms):
+            return None
+        return np.full(len(problem.atoms), float(self.bound(problem)))
+
+    @property
+    def as_algorithm_2(self) -> bool:
+        return self.L_A is None
 
     def suspect(self, problem: Problem) -> str:
         """Whether its constant is too small, and which is not."""
@@ -106,13 +171,31 @@ class AffineInvariant:
 
 
 @dataclass(frozen=True)
-class ExactLineSearch:
+class ExactLineSearch(Step):
     """The minimiser of f along z.
 
     For a quadratic h(z) = zᵀHz. Else the slope along the line is brought to zero, and the decrease
     is a right-end Riemann sum of it: a proved lower bound, because f is convex (see
     `pursuit.rules.line_search`). No smoothness constant is needed; one that is known saves looks.
     """
+
+    exact: ClassVar[bool] = True
+
+    def bounds(self, problem: Problem) -> Array | None:
+        f, atoms = problem.f, problem.atoms
+        if not isinstance(f, QuadraticObjective) or not isinstance(atoms, FiniteAtoms):
+            return None
+        images = ((atoms.vector(j), f.atom_image(atoms, j)) for j in range(len(atoms)))
+        h: Array = np.array([f.curvature(z, image) for z, image in images])
+        h[h <= 0] = inf  # no step along a direction in which f is flat
+        return h
+
+    def promise(self, problem: Problem) -> float:
+        return problem.f.L or inf
+
+    @property
+    def as_algorithm_2(self) -> bool:
+        return True
 
     def start(self, run: Run) -> Measure:
         if isinstance(run.problem.f, QuadraticObjective):
@@ -139,7 +222,7 @@ class ExactLineSearch:
 
 
 @dataclass(frozen=True)
-class Backtracking:
+class Backtracking(Step):
     """h(z) = M_t‖z‖² for an unknown L: M_t is doubled until the step is proved to pay.
 
     A step γ = c/h is taken when slopes at its middle and at its end prove a decrease of c²/(4h),
@@ -179,7 +262,7 @@ class Backtracking:
 
 
 @dataclass(frozen=True)
-class ValueSearch:
+class ValueSearch(Step):
     """The minimiser of f along z from values of f alone; the correlation is not used.
 
     A minimiser along the line gains at least c²/(2h) for every curvature bound h, so at least
@@ -187,43 +270,55 @@ class ValueSearch:
     """
 
     def start(self, run: Run) -> Measure:
-        run.memory["step.reach"] = 1.0
-        atoms = run.problem.atoms
+        memory, atoms = run.remember("step", _LastStep()), run.problem.atoms
 
         def measure(x: Point, z: Atom, c: float) -> tuple[float, float]:
             norm = sqrt(atoms.norm2(z))
-            first = float(run.memory["step.reach"]) / norm
+            first = memory.reach / norm
             eps = float(np.finfo(x.coef.dtype).eps)
             gamma, gain = by_values(lambda g: x.value_along(g, z), x.value(), first, eps)
             if gamma:
-                run.memory["step.reach"] = 4 * abs(gamma) * norm
+                memory.reach = 4 * abs(gamma) * norm
             return gamma, gain
 
         return measure
 
 
+@dataclass
+class _LastStep(Memory):
+    """The length of the last step along a unit direction, and some more."""
+
+    reach: float = 1.0
+
+
+@dataclass
+class LastCurvature(Memory):
+    """The last curvature of a unit direction, and the largest slope."""
+
+    curvature: float = nan
+    steepest: float = 0.0
+
+
 class _Reach:
-    """The last curvature of a unit direction, from which the next search begins."""
+    """Where a search begins: from the last curvature that was met."""
 
     def __init__(self, run: Run, first: float | None = None) -> None:
-        self._run = run
-        run.memory["step.curvature"] = nan if first is None else first / SHRINK
-        run.memory["step.steepest"] = 0.0
+        self._atoms = run.problem.atoms
+        self._met = run.remember("step", LastCurvature(nan if first is None else first / SHRINK))
 
     def curvature(self, line: Line, z: Atom) -> float:
-        norm2 = self._run.problem.atoms.norm2(z)
-        M = float(self._run.memory["step.curvature"])
+        norm2, M = self._atoms.norm2(z), self._met.curvature
         return line.typical_curvature(1 / sqrt(norm2)) if isnan(M) else M * norm2
 
     def drowned(self, x: Point, c: float) -> bool:
         """Whether a slope is so far below the largest one met that it is mostly rounding."""
-        memory = self._run.memory
-        memory["step.steepest"] = max(float(memory["step.steepest"]), abs(c))
-        return bool(abs(c) < DROWNED * np.finfo(x.coef.dtype).eps * memory["step.steepest"])
+        met = self._met
+        met.steepest = max(met.steepest, abs(c))
+        return bool(abs(c) < DROWNED * np.finfo(x.coef.dtype).eps * met.steepest)
 
     def remember(self, h: float, z: Atom) -> None:
         if h > 0:
-            self._run.memory["step.curvature"] = h / self._run.problem.atoms.norm2(z)
+            self._met.curvature = h / self._atoms.norm2(z)
 
 
 def downhill(x: Point, z: Atom, c: float, h: float = inf) -> Line:
@@ -263,12 +358,6 @@ def below_smoothness(problem: Problem, L: float) -> str:
             "out to have it taken from f"
         )
     return UNEXPLAINED
-
-
-def suspect(step: object, problem: Problem) -> str:
-    """What to look at first where the steps of a rule made the value run away."""
-    own: Callable[[Problem], str] | None = getattr(step, "suspect", None)
-    return UNEXPLAINED if own is None else own(problem)
 
 
 def smoothness(problem: Problem, given: float | None) -> float:

@@ -1,19 +1,25 @@
-"""A run after a whole iteration, kept in memory: where an interrupted one is taken up again."""
+"""A run after a whole iteration: what is copied, what a file holds, and the way back."""
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
+from math import nan
 from typing import Any
 
 import numpy as np
 
 from pursuit.atoms.base import FiniteAtoms
+from pursuit.base.errors import InputError
 from pursuit.base.validation import Array
-from pursuit.rules.momentum import Stepper
-from pursuit.rules.run import Progress, Run
+from pursuit.rules.run import Progress
 from pursuit.solving.path import Entries, packed
-from pursuit.solving.results import Trace
-from pursuit.solving.state import Fingerprint, State
+from pursuit.solving.results import Result, Trace
+from pursuit.solving.running import Running
+from pursuit.solving.state import State
+
+Named = dict[str, dict[str, Any]]
+"""Arrays and numbers by name, of each owner by its name."""
 
 
 @dataclass(frozen=True)
@@ -24,7 +30,7 @@ class Checkpoint:
     ----------
     points, looked
         The arrays of each point, and whether it was looked at.
-    memory, streams, counts
+    memories, streams, counts
         What the rules remember, where their draws are, the work done.
     rows, atoms
         How many observations there were, and how many atoms of an infinite set.
@@ -35,51 +41,48 @@ class Checkpoint:
     iteration: int
     seconds: float
     last: Progress
-    points: dict[str, dict[str, Array]]
+    points: Named
     looked: dict[str, bool]
-    memory: dict[str, Any]
-    streams: dict[str, dict[str, Any]]
+    memories: Named
+    streams: Named
     counts: dict[str, float]
     rows: int
     atoms: int
     path: Entries | None
 
     @staticmethod
-    def of(
-        run: Run, stepper: Stepper, seconds: float, last: Progress, rows: int, path: Entries | None
-    ) -> Checkpoint:
+    def of(running: Running) -> Checkpoint:
+        run, stepper, recorder = running.run, running.stepper, running.recorder
         points, x = stepper.points(), stepper.x
         return Checkpoint(
             run.t,
-            seconds,
-            last,
+            running.seconds,
+            running.last,
             {name: _copies(point.arrays()) for name, point in points.items()},
             {name: point.looked for name, point in points.items()},
-            _copies(run.memory),
+            {name: _copies(memory.saved()) for name, memory in run.memories.items()},
             {name: stream.state() for name, stream in run.streams.items()},
             dict(vars(x.counts)),
-            rows,
+            # The row of an end between two observations is no row of a run that goes on.
+            len(running.rows) - running.off_beat,
             x.ledger.size,
-            None if path is None else dict(path),
+            None if recorder is None else dict(recorder.entries),
         )
 
-    def state(self, mark: Fingerprint, stepper: Stepper, rows: list[tuple[float, ...]]) -> State:
+    def state(self, running: Running) -> State:
         """All that a file needs; the points and the trace may have gone further meanwhile."""
-        arrays = {"trace": Trace(rows[: self.rows]).rows()}
-        for name, stored in self.points.items():
-            arrays |= {f"{name}.{key}": array for key, array in stored.items()}
-        memory = {k: a for k, a in self.memory.items() if not isinstance(a, np.ndarray)}
-        arrays |= {f"memory.{k}": a for k, a in self.memory.items() if k not in memory}
+        arrays = {"trace": Trace(running.rows[: self.rows]).rows(), **_joined(self.points)}
+        arrays |= _joined({f"memory.{name}": _arrays(m) for name, m in self.memories.items()})
         if self.path is not None:
-            arrays |= {f"path.{key}": a for key, a in packed(self.path).items()}
-        x = stepper.x
+            arrays |= _joined({"path": packed(self.path)})
+        x = running.stepper.x
         if not isinstance(x.atoms, FiniteAtoms):
             arrays["atoms"] = x.atoms.pack(x.ledger.seen[: self.atoms])
         numbers = {
-            "fingerprint": mark,
+            "fingerprint": running.mark,
             "iteration": self.iteration,
             "seconds": self.seconds,
-            "memory": memory,
+            "memory": {name: _numbers(memory) for name, memory in self.memories.items()},
             "streams": self.streams,
             "counts": self.counts,
             "looked": self.looked,
@@ -88,5 +91,71 @@ class Checkpoint:
         return State(arrays, numbers)
 
 
+def state_of(running: Running) -> State:
+    """Where a run is now."""
+    return Checkpoint.of(running).state(running)
+
+
+def continue_from(running: Running, source: State | Result | str | os.PathLike[str]) -> State:
+    """Continue from a state of the same run."""
+    if isinstance(source, Result):
+        source = source.state
+    state = source if isinstance(source, State) else State.load(source)
+    if str(state.numbers.get("fingerprint")) != str(running.mark):
+        raise InputError("resume: the checkpoint belongs to another problem, method, start or seed")
+    try:
+        restore(running, state)
+    except (KeyError, TypeError, ValueError) as error:
+        raise InputError(f"resume: the checkpoint is incomplete: {error}") from error
+    return state
+
+
+def restore(running: Running, state: State) -> None:
+    """Set a run to where another one was."""
+    run, stepper, numbers = running.run, running.stepper, state.numbers
+    running.forget()
+    run.t, running.seconds = numbers["iteration"], numbers["seconds"]
+    if "atoms" in state.arrays:
+        stepper.x.ledger.restore(run.problem.atoms.unpack(state.arrays["atoms"]))
+    arrays = _parted(state.arrays)
+    for name, memory in run.memories.items():
+        memory.restore(numbers["memory"][name] | _copies(arrays.get(f"memory.{name}", {})))
+    for name, point in stepper.points().items():
+        point.restore(arrays[name])
+        if numbers["looked"][name]:
+            point.look_again()
+    if running.recorder is not None:
+        running.recorder.restore(arrays["path"])
+    for name, stream in run.streams.items():
+        stream.restore(numbers["streams"][name])
+    vars(stepper.x.counts).update(numbers["counts"])
+    running.rows = [tuple(row) for row in state.arrays["trace"].tolist()]
+    gamma, slope = numbers["last"]
+    running.last = Progress(None, gamma, nan, slope, nan)
+
+
+# Arrays of many owners in one dict ------------------------------------------------------------
+
+
+def _joined(owners: Named) -> dict[str, Array]:
+    return {f"{owner}.{k}": a for owner, arrays in owners.items() for k, a in arrays.items()}
+
+
+def _parted(arrays: dict[str, Array]) -> dict[str, dict[str, Array]]:
+    owners: dict[str, dict[str, Array]] = {}
+    for key, array in arrays.items():
+        owner, _, name = key.rpartition(".")
+        owners.setdefault(owner, {})[name] = array
+    return owners
+
+
 def _copies(values: dict[str, Any]) -> dict[str, Any]:
     return {k: v.copy() if isinstance(v, np.ndarray) else v for k, v in values.items()}
+
+
+def _arrays(values: dict[str, Any]) -> dict[str, Array]:
+    return {k: v for k, v in values.items() if isinstance(v, np.ndarray)}
+
+
+def _numbers(values: dict[str, Any]) -> dict[str, Any]:
+    return {k: v for k, v in values.items() if not isinstance(v, np.ndarray)}

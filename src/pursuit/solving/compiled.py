@@ -15,21 +15,18 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from pursuit import geometry
 from pursuit.atoms.cone import Cone
 from pursuit.base.validation import Array
 from pursuit.methods import Method
 from pursuit.points.base import Point
 from pursuit.points.gram import GramPoint
-from pursuit.rules.advances import Greedy
-from pursuit.rules.directions import Direction, Random, Replay, Steepest
-from pursuit.rules.momentum import FixedNu, FixedNuStepper, Plain, Stepper
+from pursuit.rules.momentum import FixedNuStepper, Stepper
 from pursuit.rules.run import Progress, Run
-from pursuit.rules.steps import AffineInvariant, ExactLineSearch, Smooth, smoothness
 from pursuit.solving.stopping import Stopping
 
 if TYPE_CHECKING:
     from pursuit.kernels.iterations import Ends, IteratedPoint, IterationRules
+    from pursuit.solving.ends import Watched
 
 PATIENCE = 1.0
 """Seconds in steps after which a run loads the kernels, if nothing else has."""
@@ -45,32 +42,40 @@ class Stretch:
     """Makes iterations of a method in place of its stepper."""
 
     def __init__(
-        self, run: Run, method: Method, stepper: Stepper, stop: Stopping, watch: int
+        self,
+        run: Run,
+        method: Method,
+        stepper: Stepper,
+        stop: Stopping,
+        watched: Watched,
+        watch: int,
     ) -> None:
-        assert isinstance(method.advance, Greedy)
-        self._run, self._stepper, self._stop, self._watch = run, stepper, stop, watch
-        self._step, self._pick = method.advance.step, method.advance.direction
-        momentum = method.momentum
-        self._probe = momentum.probe if isinstance(momentum, FixedNu) else None
+        advance, blending = method.advance, stepper.blending
+        assert advance.direction is not None
+        assert advance.step is not None
+        assert blending is not None
+        self._run, self._stepper, self._stop = run, stepper, stop
+        self._watched, self._watch = watched, watch
+        self._step, self._pick, self._probe = advance.step, advance.direction, blending.probe
+        self._blending, self._unbounded = blending, False
         self._seen: dict[int, IteratedPoint] = {}
         self._ready: tuple[IterationRules, Ends] | None = None
 
     @staticmethod
     def suits(method: Method, stepper: Stepper) -> bool:
         """Whether the kernels know the rules, and the points are in Gram form."""
-        advance, momentum, x = method.advance, method.momentum, stepper.x
-        if not isinstance(advance, Greedy) or type(x) is not GramPoint or isinstance(x.atoms, Cone):
+        advance, blending, x = method.advance, stepper.blending, stepper.x
+        if type(x) is not GramPoint or isinstance(x.atoms, Cone):
             return False
-        probe = momentum.probe if isinstance(momentum, FixedNu) else None
-        return (
-            isinstance(advance.direction, (Steepest, Random, Replay))
-            and isinstance(advance.step, (Smooth, AffineInvariant, ExactLineSearch))
-            and isinstance(momentum, (Plain, FixedNu))
-            and isinstance(probe, (Random, Replay, type(None)))
-        )
+        pick, step = advance.direction, advance.step
+        if pick is None or step is None or blending is None:
+            return False
+        return (pick.exact or pick.blind) and (blending.probe is None or blending.probe.blind)
 
     def worth_it(self, seconds: float) -> bool:
         """Whether the kernels are loaded, or a run of so many seconds may load them."""
+        if self._unbounded:
+            return False
         if _KERNELS not in sys.modules:
             left = inf if self._stop.max_time is None else self._stop.max_time - seconds
             if seconds < PATIENCE or left < LOADING:
@@ -79,22 +84,24 @@ class Stretch:
 
     def __call__(self, most: int) -> Progress | None:
         """Up to `most` iterations, and the last of them; None if the stepper has to make it."""
-        from pursuit.kernels import iterations as kernels
-
-        stepper, x = self._stepper, self._x
-        picks, probes = self._ahead(self._pick, "picks", most), _NO_DRAWS
-        if not isinstance(self._pick, Steepest):
+        stepper, x, run = self._stepper, self._x, self._run
+        picks = probes = _NO_DRAWS
+        if not self._pick.exact:
+            picks = self._pick.ahead(run, "picks", most)
             most = len(picks)
         if self._probe is not None:
-            probes = self._ahead(self._probe, "probes", most)
+            probes = self._probe.ahead(run, "probes", most)
             most = len(probes)
-        if most == 0 or x.looked:
+        self._ready = self._ready or self._prepare()
+        if most == 0 or x.looked or self._ready is None:
             return None
-        rules, ends = self._ready = self._ready or self._prepare()
-        if isinstance(self._step, ExactLineSearch):
+        from pursuit.kernels import iterations as kernels
+
+        rules, ends = self._ready
+        if self._step.exact:
             diagonal = x.gram.rows.diagonal()  # of the rows that are known
             rules.bounds[:] = np.where(diagonal > 0, diagonal, inf)  # no step where f is flat
-        span, notes = (self._run.t, self._run.t + most), self._notes()
+        span, notes = (run.t, run.t + most), self._notes()
         if isinstance(stepper, FixedNuStepper):
             y, v = self._point(stepper.y), self._point(stepper.v)
             draws = picks, probes
@@ -117,14 +124,6 @@ class Stretch:
         assert isinstance(x, GramPoint)
         return x
 
-    def _ahead(self, rule: Direction, purpose: str, most: int) -> Array:
-        """The atoms of the next iterations, as many as are known; none for the oracle."""
-        if isinstance(rule, Random):
-            return self._run.streams[purpose].ahead(most)
-        if isinstance(rule, Replay):
-            return np.asarray(rule.indices, np.int64)[self._run.t : self._run.t + most]
-        return _NO_DRAWS
-
     def _point(self, point: Point) -> IteratedPoint:
         from pursuit.kernels.iterations import IteratedPoint
 
@@ -134,15 +133,19 @@ class Stretch:
             self._seen[id(point)] = IteratedPoint(point.coef, point.s, bits)
         return self._seen[id(point)]
 
-    def _prepare(self) -> tuple[IterationRules, Ends]:
+    def _prepare(self) -> tuple[IterationRules, Ends] | None:
+        """The method as arrays; None where the step rule is more than bounds."""
+        x, stop, gram = self._x, self._stop, self._x.gram
+        # Those of the exact search are known as the rows of the Gram matrix are.
+        bounds = np.ones(len(x.coef)) if self._step.exact else self._step.bounds(self._run.problem)
+        if bounds is None:
+            self._unbounded = True
+            return None
         from pursuit.kernels.iterations import Ends, IterationRules
 
-        x, stop, stepper = self._x, self._stop, self._stepper
-        gram = x.gram
-        L, nu = (stepper.L, stepper.nu) if isinstance(stepper, FixedNuStepper) else (1.0, 1.0)
-        rules = IterationRules(gram.rows, gram.known, self._bounds(), self._work(), L, nu)
-        slope = stop.tol * float(self._run.memory["first_slope"])
-        goal, first = -inf, float(self._run.memory["first_value"])
+        rules = IterationRules(gram.rows, gram.known, bounds, self._work(), *self._blending[:2])
+        slope = stop.tol * self._watched.first_slope
+        goal, first = -inf, self._watched.first_value
         if stop.goal is not None:
             eps = float(np.finfo(x.coef.dtype).eps)
             goal = stop.goal[0] - gram.value
@@ -155,26 +158,16 @@ class Stretch:
     def _notes(self) -> Array:
         from pursuit.kernels import iterations as kernels
 
-        memory, x, notes = self._run.memory, self._x, np.zeros(7)
+        x, notes = self._x, np.zeros(7)
         notes[kernels.PRODUCTS] = x.counts.products
-        notes[kernels.BETA] = memory.get("beta", 0.0)
-        notes[kernels.BEST] = memory["best"] - x.gram.value
+        notes[kernels.BETA] = self._stepper.beta
+        notes[kernels.BEST] = self._watched.best - x.gram.value
         return notes
-
-    def _bounds(self) -> Array:
-        """h_j of the step rule; room for them where it is the exact search."""
-        step, problem, atoms = self._step, self._run.problem, self._x.atoms
-        if isinstance(step, AffineInvariant):
-            L_A = step.L_A or geometry.smoothness(problem.f, atoms).upper
-            return np.full(len(atoms), float(L_A))
-        L = smoothness(problem, step.L) if isinstance(step, Smooth) else 1.0
-        bounds: Array = L * atoms.norms.astype(np.float64) ** 2
-        return bounds
 
     def _work(self) -> Array:
         """The products of an iteration, in the order in which points count them."""
         one = 1 / len(self._x.atoms)
-        look = 1.0 if isinstance(self._pick, Steepest) else one
+        look = 1.0 if self._pick.exact else one
         probe = [] if self._probe is None else [one]
         moves = [one, one] if isinstance(self._stepper, FixedNuStepper) else [one]
         return np.array([*probe, look, *moves])
@@ -189,13 +182,13 @@ class Stretch:
         x.counts.products = float(notes[kernels.PRODUCTS])
         if notes[kernels.WATCHED]:  # and the value was never high
             best = x.gram.value + float(notes[kernels.BEST])
-            run.memory.update(best=min(run.memory["best"], best), strikes=0.0)
-        if isinstance(self._pick, Steepest):
+            self._watched.best, self._watched.strikes = min(self._watched.best, best), 0
+        if self._pick.exact:
             x.counts.oracle_calls += steps
-        for rule, purpose in ((self._pick, "picks"), (self._probe, "probes")):
-            if isinstance(rule, Random):
-                run.streams[purpose].skip(steps)
+        self._pick.skip(run, "picks", steps)
+        if self._probe is not None:
+            self._probe.skip(run, "probes", steps)
 
     def _progress(self, atom: float, gamma: float, correlation: float) -> Progress:
-        slope = abs(correlation) if isinstance(self._pick, Steepest) else nan
+        slope = abs(correlation) if self._pick.exact else nan
         return Progress(int(atom), gamma, correlation, slope, 0.5 * gamma * correlation)

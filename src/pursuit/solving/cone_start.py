@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from pursuit.active.blended import Blended
-from pursuit.active.orthogonal import Corrective
 from pursuit.atoms.base import AtomSet
 from pursuit.atoms.cone import Cone
 from pursuit.base.errors import InputError
 from pursuit.base.validation import Array
 from pursuit.methods import Method
 from pursuit.points.base import Point
-from pursuit.rules.advances import Greedy
-from pursuit.rules.momentum import Plain
 
 WORKING = "matching-pursuit, affine-invariant, random-pursuit, orthogonal"
 """The methods that keep coefficients from falling below zero."""
@@ -21,7 +17,7 @@ def check_cone(atoms: AtomSet, rules: Method, x0: object | None) -> None:
     """Refuse what cannot run over a cone; other sets pass."""
     if not isinstance(atoms, Cone):
         return
-    reason = _why_not(rules)
+    reason = rules.momentum.leaves_cone or rules.advance.leaves_cone
     if reason:
         raise InputError(f"method: {rules.name} {reason}; over a Cone expected one of {WORKING}")
     if x0 is not None:
@@ -29,19 +25,6 @@ def check_cone(atoms: AtomSet, rules: Method, x0: object | None) -> None:
             "x0: a point does not tell its coefficients, which a Cone keeps at or above zero; "
             "expected coef0"
         )
-
-
-def _why_not(rules: Method) -> str:
-    """What a method does that may leave the cone; empty where it does not."""
-    if not isinstance(rules.momentum, Plain):
-        return "moves a second sequence, which leaves the cone"
-    if rules.gradient_free:
-        return "does not see which way an atom leads down"
-    if isinstance(rules.advance, Blended):
-        return "steps along all atoms in use at once, whatever the signs of their coefficients"
-    if not isinstance(rules.advance, (Greedy, Corrective)):
-        return f"has an advance, {type(rules.advance).__name__}, that knows nothing of cones"
-    return ""
 
 
 def check_weights(atoms: AtomSet, weights: Array | None) -> None:

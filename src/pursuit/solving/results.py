@@ -82,11 +82,15 @@ QUICK = 1_000_000
 
 @dataclass(frozen=True)
 class Origin:
-    """What a result came from: the problem that the method ran on, its start and its rules."""
+    """What a result came from: the problem that the method ran on, its start and its rules.
+
+    `beta` is β_t of an accelerated method, by which its bound on f(x_t) − f* has fallen.
+    """
 
     problem: Problem
     start: Array
     method: Method
+    beta: float = 0.0
 
     @property
     def quick(self) -> bool:

@@ -102,9 +102,10 @@ def check_method(method: str | Method, *, seed: int = 0, max_iter: int = 400) ->
     """Check that a method keeps its promises on two small problems, one of them not quadratic.
 
     The value never ends above its start, the decrease that each step of a method without momentum
-    promises is there, a reported slope is not below the largest one, the coefficients give x,
-    runs are reproducible, stopped and resumed equals uninterrupted, how often one observes
-    changes no number, and the scale of the atoms changes nothing.
+    promises is there, a reported slope is not below the largest one, a step rule that gives bounds
+    takes steps that follow from them to the last bit, the coefficients give x, runs are
+    reproducible, stopped and resumed equals uninterrupted, how often one observes changes no
+    number, and the scale of the atoms changes nothing.
 
     Parameters
     ----------
@@ -119,6 +120,7 @@ def check_method(method: str | Method, *, seed: int = 0, max_iter: int = 400) ->
     for f, atoms in _problems(seed):
         _improves(rules, f, atoms, seed, max_iter)
         _keeps_promises(rules, f, atoms, seed)
+        _keeps_to_bounds(rules, f, atoms, seed)
         _reproducible(rules, f, atoms, seed)
         _independent_of_scale(rules, f, atoms, seed)
 
@@ -607,6 +609,25 @@ def _keeps_promises(rules: Method, f: Objective, atoms: AtomSet, seed: int) -> N
             f"began or where it ended, got {progress.slope:.6g} where that is {steepest:.6g}",
         )
         value = now
+
+
+def _keeps_to_bounds(rules: Method, f: Objective, atoms: AtomSet, seed: int) -> None:
+    """Where a step rule is said to be bounds, compiled code takes their word for it."""
+    run, step = Run(Problem(f, atoms.unit().atoms), seed), rules.advance.step
+    bounds = None if step is None else step.bounds(run.problem)
+    if step is None or bounds is None:
+        return
+    measure, x = step.start(run), rules.advance.point(run.problem, np.zeros(f.shape))
+    for z, h in enumerate(bounds.tolist()):
+        c = x.slope(z)
+        gamma, _ = measure(x, z, c)
+        same = gamma == c / h or (step.exact and abs(gamma * h - c) <= 1e-9 * abs(c))
+        _hold(
+            same,
+            rules,
+            f"{rules.name} must take the step ⟨∇f, z⟩/h that its bounds say, got {gamma:.6g} where "
+            f"that is {c / h:.6g}",
+        )
 
 
 def _reproducible(rules: Method, f: Objective, atoms: AtomSet, seed: int) -> None:

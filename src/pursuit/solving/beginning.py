@@ -1,0 +1,48 @@
+"""A run before its first iteration."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+
+from pursuit.methods import Method
+from pursuit.rules.run import Run
+from pursuit.solving.compiled import Stretch
+from pursuit.solving.cone_start import begin
+from pursuit.solving.ends import WATCH, Reasons, Watched
+from pursuit.solving.interrupted import Keeper
+from pursuit.solving.loop import Loop
+from pursuit.solving.observing import Observer
+from pursuit.solving.path import Recorder
+from pursuit.solving.posing import Posed
+from pursuit.solving.running import Running
+from pursuit.solving.stopping import Stopping
+
+
+@dataclass(frozen=True)
+class Beginning:
+    """Starts the rules of a method on a problem: each call prepares the same run anew."""
+
+    posed: Posed
+    rules: Method
+    stop: Stopping
+    every: int
+    gram_bytes: int | None = None
+
+    def __call__(self) -> Loop:
+        began = time.perf_counter()
+        posed, rules, stop = self.posed, self.rules, self.stop
+        run = Run(posed.problem, posed.seed)
+        x = rules.advance.point(posed.problem, posed.start, self.gram_bytes)
+        offset = begin(x, posed.weights)
+        stepper = rules.momentum.start(run, rules.advance, x)
+        watched = run.remember("driver", Watched.of(stepper.x))
+        recorder = Recorder() if rules.advance.keeps_path else None
+        running = Running(run, stepper, posed.verify, posed.mark, offset, recorder)
+        stretch = None
+        if offset is None and Stretch.suits(rules, stepper):
+            stretch = Stretch(run, rules, stepper, stop, watched, WATCH)
+        reasons = Reasons(running, watched, stop, posed.gradient)
+        observer = Observer(running, self.every)
+        keeper = Keeper(running, time.perf_counter() - began)
+        return Loop(running, reasons, observer, keeper, stop, stretch)

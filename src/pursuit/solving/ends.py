@@ -1,0 +1,174 @@
+"""How a run ends: the tests that it meets, and what goes wrong."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from math import inf, isfinite, isnan
+
+from pursuit.atoms.base import AtomSet, FiniteAtoms
+from pursuit.atoms.cone import Cone
+from pursuit.base.errors import InputError
+from pursuit.base.status import Status
+from pursuit.points.base import Point
+from pursuit.rules.memory import Memory
+from pursuit.solving.running import NOTHING, REFRESH, Running
+from pursuit.solving.stopping import Stopping
+
+WATCH = 10
+"""Iterations between two looks at whether the value runs away."""
+STRIKES = 3
+"""Looks in a row that must find the value too high."""
+
+Ended = tuple[Status, str]
+
+
+@dataclass
+class Watched(Memory):
+    """The first and the best value, the first slope, looks that found the value too high, and the
+    slope at the last end that was not one."""
+
+    first_value: float
+    first_slope: float
+    best: float
+    strikes: int = 0
+    unproved: float = inf
+
+    @staticmethod
+    def of(x: Point) -> Watched:
+        """At the start."""
+        value = x.value()
+        if not isfinite(value):
+            raise InputError(f"f: the value at the start is {value}; expected a finite number")
+        return Watched(value, x.largest_slope(), value)
+
+
+class Reasons:
+    """Reasons to end; none depends on what is observed.
+
+    `gradient` is the size of the terms whose difference a gradient is.
+    """
+
+    def __init__(self, running: Running, watched: Watched, stop: Stopping, gradient: float) -> None:
+        self._running, self._stop, self._gradient = running, stop, gradient
+        self._run, self._watched = running.run, watched
+        self.period = _period(self._run.problem.atoms)
+        self._threshold = float(stop.tol * watched.first_slope)  # what `tol` asks for
+
+    def before(self) -> Ended | None:
+        """Whether there is nothing to do: a start that is optimal, a resumed run that had ended."""
+        if self._run.t > 0:
+            return self.reached() or self._struck()
+        f, atoms = self._run.problem.f, self._run.problem.atoms
+        if self._watched.first_slope <= self._rounding:
+            hull = "cone" if isinstance(atoms, Cone) else "span"
+            return Status.CONVERGED, f"the start is optimal over the {hull} of the atoms"
+        if f.lowest == -inf and (endless := f.unbounded(atoms, self._running.stepper.x.vector)):
+            return self.endless(endless)
+        return self._value_reached()
+
+    def endless(self, why: str) -> Ended:
+        """A rule has found no end to the fall of f: where f has a floor, by rounding."""
+        bounded = self._run.problem.f.lowest > -inf
+        return ended(Status.STALLED) if bounded else (Status.UNBOUNDED, why)
+
+    def reached(self) -> Ended | None:
+        """Whether the last iteration met a test."""
+        stop, last = self._stop, self._running.last
+        found = self._value_reached() if stop.goal is not None else None
+        if found is None and not (last.slope > self._threshold and last.gamma):
+            if not isnan(last.slope):
+                found = self._slope_reached(last.slope, last.gamma == 0)
+            elif self._run.t % self.period == 0:  # one random direction was seen, and no more
+                found = self._slope_looked_at()
+        if found is None and stop.max_atoms is not None:
+            return ended(Status.MAX_ATOMS) if self._running.support >= stop.max_atoms else None
+        return found
+
+    # The value --------------------------------------------------------------------------
+
+    def _value_reached(self) -> Ended | None:
+        if self._stop.goal is None:
+            return None
+        (goal, message), running = self._stop.goal, self._running
+        value = running.stepper.x.value()
+        # A point keeps its value up to rounding: a close call is settled by computing it anew.
+        close = 64 * running.eps * max(abs(value), abs(self._watched.first_value))
+        if value > goal + close or running.verified.value > goal:
+            return None
+        return Status.CONVERGED, message
+
+    # The slope --------------------------------------------------------------------------
+
+    def _slope_reached(self, slope: float, stands: bool) -> Ended | None:
+        """Whether a small slope, or a run that stands still, is an end."""
+        kept, threshold = self._running.stepper.x.largest_slope(), self._threshold
+        if not (stands or kept <= threshold):
+            return None
+        true = self._running.verified.slope
+        if self._stop.tol and true <= threshold:
+            return self._flat()
+        if slope == 0 and true <= self._rounding:
+            return ended(Status.CONVERGED)
+        return self._unproved(true, stands and true <= max(2 * kept, self._rounding))
+
+    @cached_property
+    def _rounding(self) -> float:
+        """A slope that is nothing but rounding."""
+        return 8 * self._running.eps * self._run.problem.atoms.radius * self._gradient
+
+    def _unproved(self, slope: float, final: bool) -> Ended | None:
+        """The run is at its end as it sees it, and the slope is larger than that.
+
+        It goes on from what is true, as long as that helps.
+        """
+        if final or not slope <= 0.5 * self._watched.unproved:
+            return ended(Status.STALLED)
+        self._watched.unproved = slope
+        self._running.refresh()
+        self._running.last = NOTHING  # what it saw is no longer so
+        return None
+
+    def _flat(self) -> Ended:
+        return Status.CONVERGED, f"the slope is at most {self._stop.tol:g} of its first value"
+
+    def _slope_looked_at(self) -> Ended | None:
+        """The slope test of methods with random directions, once in `period` iterations."""
+        running = self._running
+        if not self._stop.tol or running.stepper.x.largest_slope() > self._threshold:
+            return None
+        return self._flat() if running.verified.slope <= self._threshold else None
+
+    # A value that runs away -------------------------------------------------------------
+
+    def watch(self) -> Ended | None:
+        """Whether the value is above its start by more than all it ever fell, again and again."""
+        watched = self._watched
+        value, first = self._running.stepper.x.value(), watched.first_value
+        if not isfinite(value):
+            return self.diverged(value)
+        watched.best = min(watched.best, value)
+        rounding = max(1e-12, 64 * self._running.eps) * abs(first)
+        high = value - first > first - watched.best + rounding
+        watched.strikes = watched.strikes + 1 if high else 0
+        return self._struck()
+
+    def _struck(self) -> Ended | None:
+        if self._watched.strikes < STRIKES:
+            return None
+        return self.diverged(self._running.stepper.x.value())
+
+    def diverged(self, value: float) -> Ended:
+        """The message names the likely cause."""
+        first, suspect = self._watched.first_value, self._running.stepper.suspect()
+        return Status.DIVERGED, f"the value went from {first:.6g} to {value:.6g}: {suspect}"
+
+
+def ended(status: Status) -> Ended:
+    """An end that needs no words of its own."""
+    return status, status.value
+
+
+def _period(atoms: AtomSet) -> int:
+    """Iterations between two looks at the largest slope, where directions are random."""
+    return len(atoms) if isinstance(atoms, FiniteAtoms) else min(atoms.rank, REFRESH)

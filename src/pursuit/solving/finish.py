@@ -1,0 +1,57 @@
+"""The end of a run as a result, in the user's scale."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from pursuit.atoms.base import FiniteAtoms
+from pursuit.base.status import Status
+from pursuit.methods import Method
+from pursuit.solving.checkpoint import state_of
+from pursuit.solving.path import SupportPath
+from pursuit.solving.posing import Posed
+from pursuit.solving.results import Origin, Result, Trace
+from pursuit.solving.running import Running
+
+
+@dataclass(frozen=True)
+class Finish:
+    """Makes the result."""
+
+    posed: Posed
+    rules: Method
+
+    @np.errstate(over="ignore", invalid="ignore")
+    def __call__(self, running: Running, status: Status, message: str) -> Result:
+        x, (vector, coef, value, slope) = running.stepper.x, running.verified
+        support = np.flatnonzero(coef)
+        posed, beta = self.posed, running.stepper.beta
+        return Result(
+            x=vector,
+            weights=coef[support],
+            support=support,
+            used=[x.ledger.atom(int(k)) for k in support],
+            size=len(coef),
+            value=value,
+            slope=slope,
+            status=status,
+            message=message,
+            method=self.rules.name,
+            iterations=running.run.t,
+            seconds=running.seconds,
+            counts=x.counts,
+            trace=Trace(running.rows),
+            state=state_of(running),
+            origin=Origin(posed.problem, posed.start, self.rules, beta),
+            path=self._path(running),
+        )
+
+    def _path(self, running: Running) -> SupportPath | None:
+        if running.recorder is None:
+            return None
+        x, posed = running.stepper.x, self.posed
+        handles = range(x.ledger.size) if isinstance(x.atoms, FiniteAtoms) else x.ledger.seen
+        known = (posed.problem, posed.start, handles, running.offset, posed.scale)
+        return SupportPath(running.recorder.entries, *known)
