@@ -14,6 +14,9 @@ from pursuit.base.cores import thread_count
 def nobody_asked(monkeypatch):
     for name in ("PURSUIT_THREADS", "OMP_NUM_THREADS"):
         monkeypatch.delenv(name, raising=False)
+    cores.quota.cache_clear()
+    yield
+    cores.quota.cache_clear()
 
 
 def default(_=None):

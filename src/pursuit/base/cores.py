@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import multiprocessing
 import os
+from functools import cache
 from pathlib import Path
 
 from pursuit.base.errors import InputError
@@ -43,8 +44,12 @@ def cores() -> int:
     return max(1, math.ceil(min(allowed, quota())))
 
 
+@cache
 def quota() -> float:
-    """Seconds of CPU a second that the control groups of this process grant; inf: no limit."""
+    """Seconds of CPU a second that the control groups of this process grant; inf: no limit.
+
+    It is read once: a call of `solve` may take less time than that.
+    """
     try:
         lines = GROUPS_OF_PROCESS.read_text().splitlines()
     except OSError:
