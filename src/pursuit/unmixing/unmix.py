@@ -236,10 +236,16 @@ def _sum_to_one(job: _UnmixTask) -> Array:
 
 
 def _sum_at_most_one(job: _UnmixTask) -> Array:
-    """Shade, an endmember of zeros, takes what the others leave: with it the sum is one."""
-    shade = np.zeros_like(job.endmembers[:1])
-    shares = _sum_to_one(replace(job, endmembers=np.vstack([job.endmembers, shade])))
-    return np.ascontiguousarray(shares[:, :-1])
+    """Non-negative shares where these sum to at most one, else shares that sum to one.
+
+    The distance is convex in the shares: where its minimum over a ≥ 0 lies beyond Σ a = 1, the
+    best that is allowed lies on it.
+    """
+    shares = _non_negative(job)
+    over = shares.sum(axis=1) > 1
+    if over.any():
+        shares[over] = _sum_to_one(replace(job, pixels=job.pixels[over]))
+    return shares
 
 
 def _sparse(job: _UnmixTask) -> Array:
