@@ -146,11 +146,17 @@ def _bad_bands(given: Iterable[int] | str | os.PathLike[str] | None, raw: RawSce
     if given is None:
         return list(raw.bad_bands)
     if isinstance(given, (str, os.PathLike)):
-        return read_bad_bands(Path(given), raw.pixels.shape[1])
+        return read_bad_bands(_beside("bad_bands", given), raw.pixels.shape[1])
     try:
         return list(given)
     except TypeError:
         raise InputError(f"bad_bands: expected numbers of bands, got {shown(given)}") from None
+
+
+def _beside(name: str, path: str | os.PathLike[str]) -> Path:
+    if not Path(path).is_file():
+        raise InputError(f"{name}: {path}: there is no such file")
+    return Path(path)
 
 
 def _wavelengths(given: object, raw: RawScene) -> tuple[Array | None, str | None]:
@@ -159,7 +165,7 @@ def _wavelengths(given: object, raw: RawScene) -> tuple[Array | None, str | None
         return raw.wavelengths, raw.wavelength_unit
     bands = raw.pixels.shape[1]
     if isinstance(given, (str, os.PathLike)):
-        return read_wavelengths(Path(given), bands)
+        return read_wavelengths(_beside("wavelengths", given), bands)
     return shaped_array("wavelengths", given, (bands,)).astype(np.float64), None
 
 
