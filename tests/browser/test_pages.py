@@ -267,7 +267,7 @@ def test_a_bad_fit_is_warned_of_at_the_top(browser, simulated, tmp_path):
     unmixing_page(replace(unmixing, warning=said), tmp_path / "page.html")
     page = browser.open(tmp_path / "page.html")
     said = page.run("document.querySelector('header .warning').textContent")
-    assert said.startswith("Warning the fit is bad: the mean residual is")
+    assert said.startswith("Warning: the fit is bad: the mean residual is")
     assert "scene and endmembers have other scales; divide the scene by about 0.0" in said
     page.close()
 

@@ -183,17 +183,21 @@ def unmix(
 def _check_outputs(outputs: Outputs) -> None:
     """Find out before the work whether its results can be written."""
     from pursuit.base.archive import writable_path
-    from pursuit.unmixing.exports import CUBE_ENDINGS, LIBRARY_ENDINGS, one_of_endings
+    from pursuit.unmixing import exports
 
     wanted: list[tuple[str, Path, tuple[str, ...]]]
-    wanted = [("--out", path, (".npz", *CUBE_ENDINGS)) for path in outputs.numbers]
+    wanted = [("--out", path, (".npz", *exports.CUBE_ENDINGS)) for path in outputs.numbers]
     if outputs.report is not None:
         wanted.append(("--report", outputs.report, (".html",)))
     if outputs.endmembers is not None:
-        wanted.append(("--endmembers-out", outputs.endmembers, LIBRARY_ENDINGS))
+        wanted.append(("--endmembers-out", outputs.endmembers, exports.LIBRARY_ENDINGS))
     for name, path, endings in wanted:
-        one_of_endings(name, path, endings)
+        exports.one_of_endings(name, path, endings)
         writable_path(path)
+    for path in outputs.numbers:
+        exports.require_cube_writer(path)
+    if outputs.endmembers is not None:
+        exports.require_library_writer(outputs.endmembers)
     if outputs.report is not None:
         from pursuit.report.page import require_templates
 
@@ -210,7 +214,7 @@ def _shape(text: str) -> tuple[int, int]:
 def _bad_bands(text: str) -> list[int] | Path:
     from pursuit.unmixing.side_files import band_numbers
 
-    return Path(text) if Path(text).is_file() else band_numbers(text, "--bad-bands")
+    return Path(text) if Path(text).is_file() else band_numbers(text, "--bad-bands", ", or a file")
 
 
 def _scale(text: str) -> float | str:
