@@ -10,7 +10,7 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from pursuit.base.errors import InputError
-from pursuit.base.validation import one_of, real_array
+from pursuit.base.validation import count, flag, one_of, real_array
 from pursuit.unmixing.averaging import averaged
 from pursuit.unmixing.extraction import Array, Extraction, Score
 from pursuit.unmixing.h2nmf import h2nmf
@@ -67,6 +67,8 @@ def pick(
     [0, 3]
     """
     one_of("picker", picker, ("auto", *PICKERS))
+    flag("average", average)
+    count("seed", seed)
     rows = real_array("pixels", pixels.pixels if isinstance(pixels, Scene) else pixels, ndim=2)
     exponent = int(exponents(rows).max())
     if exponent > SAFE:

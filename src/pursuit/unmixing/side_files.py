@@ -18,11 +18,11 @@ from pursuit.unmixing.wavelengths import unit_in
 def read_wavelengths(path: Path, bands: int) -> tuple[Array, str | None]:
     """One number for each band, and the unit if a title names it.
 
-    Numbers in a line, a column, or a table with one line for each band, of which the first column
-    is taken that does not merely count.
+    Numbers in a line, a column, lines one after the other, or a table with one line for each band,
+    of which the first column is taken that does not merely count.
     """
     titles, table = _numbers(path)
-    if table.size == bands:
+    if table.size == bands and (1 in table.shape or not _counts(table[:, 0])):
         return table.ravel().astype(np.float64), unit_in(" ".join(titles))
     if len(table) != bands:
         raise InputError(
