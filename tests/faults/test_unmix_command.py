@@ -360,6 +360,33 @@ def test_a_missing_extra_is_said_before_the_work(
     )
 
 
+@pytest.mark.parametrize(
+    ("option", "sentence"),
+    [
+        (["--out", "scene.img"], "--out: .*scene.img would replace scene.hdr"),
+        (["--out", "scene.hdr"], "--out: .*scene.hdr would replace scene.hdr"),
+        (
+            ["--endmembers-out", "scene.sli"],
+            "--endmembers-out: .*scene.sli would replace scene.hdr",
+        ),
+        (["--out", "a.img", "--endmembers-out", "a.sli"], "--endmembers-out: .* replace a.hdr"),
+        (["--out", "a.npz", "--out", "a.npz"], "--out: .*a.npz would replace a.npz"),
+    ],
+)
+def test_nothing_that_is_read_or_written_is_written_over(pursuit, tmp_path, option, sentence):
+    (tmp_path / "scene.dat").write_bytes(CUBE.astype("<f8").tobytes())
+    (tmp_path / "scene.hdr").write_text(
+        "ENVI\nsamples = 10\nlines = 12\nbands = 7\n"
+        "data type = 5\ninterleave = bip\nbyte order = 0\n"
+    )
+    before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
+    option = [tmp_path / word if "." in word else word for word in option]
+    code, _, err = pursuit("unmix", tmp_path / "scene.dat", "-r", 3, *option)
+    assert code == 2
+    assert re.search(sentence, err)
+    assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before
+
+
 def test_bands_and_wavelengths_come_from_side_files(pursuit, scene, tmp_path):
     (tmp_path / "bad.txt").write_text("1, 7\n")
     (tmp_path / "waves.txt").write_text(

@@ -128,6 +128,19 @@ def test_files_are_written_whole_or_not_at_all(tmp_path, monkeypatch):
     assert len(list(tmp_path.iterdir())) == 4
 
 
+def test_a_header_of_another_file_is_not_replaced(tmp_path):
+    found = unmixed("north up")
+    found.save(tmp_path / "a.img")
+    header = (tmp_path / "a.hdr").read_bytes()
+    with pytest.raises(
+        InputError, match=r"a\.sli: .*a\.hdr is there already and belongs to another"
+    ):
+        found.save_endmembers(tmp_path / "a.sli")
+    assert (tmp_path / "a.hdr").read_bytes() == header
+    found.save(tmp_path / "a.img")  # its own may be
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["a.hdr", "a.img"]
+
+
 def test_what_cannot_be_written_is_refused(tmp_path, monkeypatch):
     found = unmixed("north up")
     with pytest.raises(InputError, match=r"path: expected a file that ends in one of .npz, .tif"):

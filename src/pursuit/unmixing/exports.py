@@ -150,10 +150,26 @@ def one_of_endings(argument: str, path: Path, endings: Sequence[str]) -> None:
         )
 
 
+def files_written(path: Path, numbers: str) -> tuple[Path, ...]:
+    """The file, and for ENVI its header; `numbers` is how they end where a header is named."""
+    suffix = path.suffix.lower()
+    if suffix == ".hdr":
+        return path, path.with_suffix(numbers)
+    return (path, path.with_suffix(".hdr")) if suffix in (*ENVI, ".sli") else (path,)
+
+
+def refuse_foreign_header(target: Path, binary: str) -> None:
+    """Refuse to replace a header whose numbers are those of another file."""
+    header = target.with_suffix(".hdr")
+    if header.exists() and not target.with_suffix(binary).exists():
+        raise InputError(f"{target}: {header} is there already and belongs to another file")
+
+
 @contextmanager
 def whole_pair(target: Path, binary: str) -> Iterator[Path]:
     """A path to write numbers to, with a header beside them; both become the target's, or none."""
     writable_path(target)
+    refuse_foreign_header(target, binary)
     try:
         with tempfile.TemporaryDirectory(dir=target.parent, prefix=".pursuit-") as folder:
             part = Path(folder) / target.with_suffix(binary).name
