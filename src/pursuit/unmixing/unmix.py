@@ -150,9 +150,20 @@ def _unmix(
     bad = complaint(pixels, spectra, constraint, mean_ratio(quality[0], quality[2]), placed)
     if bad is not None:
         warnings.warn(bad, stacklevel=3)
-    picked = endmembers if isinstance(endmembers, Extraction) else None
+    picked = _picked_from(pixels, endmembers)
     words = _in_words(constraint, n_nonzero)
     return Unmixing(abundances, spectra, *quality, words, placed, called, picked, bad)
+
+
+def _picked_from(pixels: Array, endmembers: object) -> Extraction | None:
+    """What was picked, if from this scene: pixels of another have no place in it."""
+    if not isinstance(endmembers, Extraction) or endmembers.indices.max() >= len(pixels):
+        return None
+    alone = np.ones(len(endmembers), bool)
+    if endmembers.averaged_over is not None:
+        alone = endmembers.averaged_over == 1
+    here = pixels[endmembers.indices[alone]]
+    return endmembers if np.array_equal(here, endmembers.endmembers[alone]) else None
 
 
 def _checked(scene: object, endmembers: object, constraint: str) -> tuple[Array, Array]:
