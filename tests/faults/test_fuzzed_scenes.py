@@ -115,6 +115,7 @@ def outcome(read, path):
     found = error = None
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message=".*map information is left out")
+        warnings.filterwarnings("ignore", message=".*its wavelengths are not all numbers")
         try:
             found = read()
         except InputError as caught:

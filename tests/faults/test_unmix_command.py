@@ -198,7 +198,10 @@ def test_bad_endmembers_are_refused(refused, scene, tmp_path):
         (["--wavelengths", "none.txt"], "none.txt: there is no such file"),
         (["--library", "none.csv"], "none.csv: there is no such file"),
         (["--shape", "12"], "--shape: expected rows and columns such as 95x95, got '12'"),
-        (["--bad-bands", "4-2"], "--bad-bands: expected numbers such as 1-4,76, got '4-2'"),
+        (
+            ["--bad-bands", "4-2"],
+            "--bad-bands: expected numbers such as 1-4,76, or a file, got '4-2'",
+        ),
         (["--constraint", "sparse"], "--nonzero: expected a number with --constraint sparse"),
         (["--names", "a,b"], "--names: expected 3, one for each endmember, got 2"),
         (["-r", "0"], "-r: expected an integer of at least 1, got 0"),
@@ -335,6 +338,53 @@ def test_several_files_are_written_at_once(pursuit, scene, tmp_path):
             warnings.simplefilter("ignore", rasterio.errors.NotGeoreferencedWarning)
             with rasterio.open(tmp_path / name) as file:
                 np.testing.assert_array_equal(np.moveaxis(file.read(), 0, -1), expected)
+
+
+@pytest.mark.parametrize(
+    ("option", "name", "package"),
+    [
+        ("--out", "shares.tif", "rasterio"),
+        ("--out", "shares.img", "rasterio"),
+        ("--endmembers-out", "spectra.sli", "spectral"),
+    ],
+)
+def test_a_missing_extra_is_said_before_the_work(
+    pursuit, tmp_path, monkeypatch, option, name, package
+):
+    monkeypatch.setitem(sys.modules, package, None)
+    code, _, err = pursuit("unmix", tmp_path / "nowhere.mat", option, tmp_path / name)
+    assert code == 2
+    assert err.startswith(f"pursuit: {tmp_path / name}: writing a ")
+    assert err.rstrip().endswith(
+        "needs the 'scenes' extra: python -m pip install 'pursuit[scenes]'"
+    )
+
+
+@pytest.mark.parametrize(
+    ("option", "sentence"),
+    [
+        (["--out", "scene.img"], "--out: .*scene.img would replace scene.hdr"),
+        (["--out", "scene.hdr"], "--out: .*scene.hdr would replace scene.hdr"),
+        (
+            ["--endmembers-out", "scene.sli"],
+            "--endmembers-out: .*scene.sli would replace scene.hdr",
+        ),
+        (["--out", "a.img", "--endmembers-out", "a.sli"], "--endmembers-out: .* replace a.hdr"),
+        (["--out", "a.npz", "--out", "a.npz"], "--out: .*a.npz would replace a.npz"),
+    ],
+)
+def test_nothing_that_is_read_or_written_is_written_over(pursuit, tmp_path, option, sentence):
+    (tmp_path / "scene.dat").write_bytes(CUBE.astype("<f8").tobytes())
+    (tmp_path / "scene.hdr").write_text(
+        "ENVI\nsamples = 10\nlines = 12\nbands = 7\n"
+        "data type = 5\ninterleave = bip\nbyte order = 0\n"
+    )
+    before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
+    option = [tmp_path / word if "." in word else word for word in option]
+    code, _, err = pursuit("unmix", tmp_path / "scene.dat", "-r", 3, *option)
+    assert code == 2
+    assert re.search(sentence, err)
+    assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before
 
 
 def test_bands_and_wavelengths_come_from_side_files(pursuit, scene, tmp_path):

@@ -206,6 +206,28 @@ def test_the_contest_draws_nothing_and_units_do_not_matter():
         np.testing.assert_array_equal(again.averaged_over, first.averaged_over)
 
 
+def test_the_largest_and_the_smallest_numbers_are_picked_from_like_others():
+    pixels, _ = mixed(2, 5, noise=0.05, light=0.3, n_pixels=500, bands=40)
+    first = pick(pixels, 5)
+    for power in (2.0**900, 2.0**-900):
+        again = pick(power * pixels, 5)
+        np.testing.assert_array_equal(again.indices, first.indices)
+        np.testing.assert_array_equal(again.averaged_over, first.averaged_over)
+        np.testing.assert_allclose(again.endmembers / power, first.endmembers, rtol=1e-12)
+
+
+@pytest.mark.parametrize("name", ["auto", "spa", "vca"])
+def test_nothing_is_picked_from_zeros(name):
+    with pytest.raises(
+        InputError, match=r"the number of different pixels, 1|some that are not zero"
+    ):
+        pick(np.zeros((9, 4)), 2, name)
+    with pytest.raises(InputError, match="average: expected True or False, got 'yes'"):
+        pick(np.eye(4), 2, name, average="yes")
+    with pytest.raises(InputError, match="seed: expected an integer of at least 0, got -1"):
+        pick(np.eye(4), 2, name, seed=-1)
+
+
 def test_pickers_that_find_fewer_do_not_take_part():
     light = np.arange(1.0, 13)[:, None] * np.ones(5)  # one direction
     with pytest.warns(UserWarning, match="found 1 endmembers instead of 3"):

@@ -103,9 +103,8 @@ def test_the_place_goes_from_file_to_file(tmp_path, first, second, place):
     np.testing.assert_array_equal(again.mask, made.mask)
 
 
-@pytest.mark.filterwarnings("ignore::rasterio.errors.NotGeoreferencedWarning")
 @pytest.mark.parametrize("name", ["shares.tif", "shares.img"])
-def test_a_cube_without_a_place_has_none(tmp_path, name):
+def test_a_cube_without_a_place_has_none_and_nothing_is_said(tmp_path, name):
     unmixed().save(tmp_path / name)
     assert read_scene(tmp_path / name).georeference is None
 
@@ -129,6 +128,19 @@ def test_files_are_written_whole_or_not_at_all(tmp_path, monkeypatch):
     assert len(list(tmp_path.iterdir())) == 4
 
 
+def test_a_header_of_another_file_is_not_replaced(tmp_path):
+    found = unmixed("north up")
+    found.save(tmp_path / "a.img")
+    header = (tmp_path / "a.hdr").read_bytes()
+    with pytest.raises(
+        InputError, match=r"a\.sli: .*a\.hdr is there already and belongs to another"
+    ):
+        found.save_endmembers(tmp_path / "a.sli")
+    assert (tmp_path / "a.hdr").read_bytes() == header
+    found.save(tmp_path / "a.img")  # its own may be
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["a.hdr", "a.img"]
+
+
 def test_what_cannot_be_written_is_refused(tmp_path, monkeypatch):
     found = unmixed("north up")
     with pytest.raises(InputError, match=r"path: expected a file that ends in one of .npz, .tif"):
@@ -142,7 +154,7 @@ def test_what_cannot_be_written_is_refused(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "rasterio", None)
     with pytest.raises(MissingExtra, match=r"writing a picture needs the 'scenes' extra"):
         found.save(tmp_path / "shares.tif")
-    monkeypatch.setitem(sys.modules, "spectral.io.envi", None)
+    monkeypatch.setitem(sys.modules, "spectral", None)
     with pytest.raises(MissingExtra, match=r"writing a spectral library needs the 'scenes' extra"):
         found.save_endmembers(tmp_path / "spectra.sli")
     assert list(tmp_path.iterdir()) == []

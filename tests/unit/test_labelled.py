@@ -128,6 +128,9 @@ def test_other_dimensions_are_welcome():
 
 def test_a_scene_without_any_data_gives_nan():
     assert np.isnan(unmix(scene() * np.nan, PURE).abundance).all()
+    nowhere = unmix(scene().isel(y=slice(0)), PURE)
+    assert nowhere.abundance.sizes["y"] == 0
+    assert nowhere.abundance.sizes["endmember"] == 4
 
 
 @pytest.mark.parametrize(
@@ -143,6 +146,17 @@ def test_a_scene_without_any_data_gives_nan():
             {"endmembers": labelled_pure().assign_coords(band=np.arange(30))},
             "endmembers: expected the coordinate 'band' of the scene, got another",
         ),
+        (
+            {"endmembers": labelled_pure("y")},
+            "endmembers: expected a dimension that the scene does not have, got 'y'; rename",
+        ),
+        ({"scene": scene().assign_coords(endmember=1)}, "does not have, got 'endmember'; rename"),
+        ({"scene": scene().astype(str)}, "scene: expected real numbers, got an array of type <U"),
+        (
+            {"scene": scene().assign_attrs(_FillValue="none")},
+            "scene: expected its _FillValue to be a number, got 'none'",
+        ),
+        ({"names": "abcd"}, "names: expected one for each of 4 endmembers, got 'abcd'"),
         ({"names": ["a"]}, "names: expected 4, one for each endmember, got 1"),
         ({"constraint": "positive"}, "constraint: expected one of none"),
     ],

@@ -110,6 +110,38 @@ def test_bands_that_cannot_be_compared_are_refused():
         match_library(SPECTRA, LIBRARY, np.linspace(3000, 4000, 60), "nm")
 
 
+@pytest.mark.parametrize("missing", [-1.23e34, np.nan, 7.0])
+def test_bands_that_a_library_left_out_do_not_count(tmp_path, missing):
+    """The USGS writes -1.23e34 for them, others name a value in the header."""
+    values = SPECTRA.astype("<f4")
+    values[0, :20] = values[2, 30:] = missing
+    values[3, 2:] = missing  # too few are left: this one is like nothing
+    (tmp_path / "library.sli").write_bytes(values.tobytes())
+    (tmp_path / "library.hdr").write_text(
+        f"ENVI\nfile type = ENVI Spectral Library\nsamples = {values.shape[1]}\nbands = 1\n"
+        f"lines = {len(values)}\ndata type = 4\ninterleave = bsq\nbyte order = 0\n"
+        f"spectra names = {{{', '.join(NAMES)}}}\ndata ignore value = 7\n"
+    )
+    library = read_library(tmp_path / "library.sli")
+    found = match_library(SPECTRA, library)
+    assert [best[0].name for best in found[:3]] == list(NAMES[:3])
+    assert max(best[0].degrees for best in found[:3]) < 0.1
+    assert found[3][0].name != NAMES[3]
+
+
+def test_a_library_that_does_not_fit_itself_is_refused():
+    with pytest.raises(InputError, match="names: expected one for each of 5 spectra, got 1"):
+        SpectralLibrary(SPECTRA, ("tree",))
+    with pytest.raises(InputError, match=r"wavelengths: expected shape \(60,\), got \(59,\)"):
+        SpectralLibrary(SPECTRA, NAMES, WAVES[1:])
+    with pytest.raises(InputError, match="spectra: expected rows of numbers"):
+        SpectralLibrary(SPECTRA[0])
+    with pytest.raises(InputError, match=r"endmembers: expected 2 dimension"):
+        match_library(SPECTRA[0], LIBRARY)
+    with pytest.raises(InputError, match=r"wavelengths: expected shape \(60,\), got \(3,\)"):
+        match_library(SPECTRA, LIBRARY, [1.0, 2.0, 3.0])
+
+
 def test_names_are_proposed_where_a_spectrum_is_near_and_numbered_where_it_comes_again():
     nearest = {"tree": 2.0, "roof": 25.0, "tree ": 9.0, "soil": 1.0}
     matches = [[Match(name.strip(), degrees)] for name, degrees in nearest.items()]

@@ -118,6 +118,49 @@ def test_envi_header_says_bad_bands_and_the_value_of_no_data(tmp_path):
     assert read_scene(tmp_path / "scene.hdr", bad_bands=[]).bands.tolist() == [1, 2, 3, 4, 5]
 
 
+@pytest.mark.parametrize("field", ["data_gain_values", "data_offset_values"])
+def test_what_an_envi_header_wants_for_each_band_is_said_to_be_left_out(tmp_path, field):
+    neutral = 1 if "gain" in field else 0
+    save_envi(tmp_path / "plain.hdr", CUBE, **{field: [neutral] * BANDS})
+    assert_is_the_cube(read_scene(tmp_path / "plain.hdr"))
+    save_envi(tmp_path / "scene.hdr", CUBE, **{field: [neutral] * (BANDS - 1) + [2]})
+    with pytest.warns(UserWarning, match="a factor or an offset for each band, .* not applied"):
+        assert_is_the_cube(read_scene(tmp_path / "scene.hdr"))
+
+
+def test_wavelengths_that_are_not_all_numbers_are_left_out_with_a_warning(tmp_path):
+    save_envi(tmp_path / "scene.hdr", CUBE, wavelength=[400, 500, 600, "nan", 800])
+    with pytest.warns(UserWarning, match="its wavelengths are not all numbers: left out"):
+        assert read_scene(tmp_path / "scene.hdr").wavelengths is None
+
+
+@pytest.mark.parametrize(
+    ("change", "sentence"),
+    [
+        ({"places": [[0, 0], [0, 5]]}, "places: expected rows and columns inside of a picture"),
+        ({"places": [[0, 0], [0, 0]]}, "places: expected rows and columns inside .* each once"),
+        ({"places": [[0, 0], [-1, 0]]}, "places: expected rows and columns inside"),
+        ({"places": [[0.0, 0.0], [0.0, 1.0]]}, "places: expected rows and columns inside"),
+        ({"places": [[0], [1]]}, "places: expected rows and columns inside"),
+        ({"bands": [1, 2]}, "pixels: expected one row for each of 2 places and one column"),
+        ({"wavelengths": [400.0]}, "wavelengths: expected one for each of 3 bands"),
+    ],
+)
+def test_a_scene_that_does_not_fit_itself_is_refused(change, sentence):
+    parts = {"pixels": [[1.0, 2, 3]] * 2, "places": [[0, 0], [0, 1]], "bands": [1, 2, 3]}
+    scene = Scene(**parts, shape=(1, 2))
+    assert scene.mask.all()
+    with pytest.raises(InputError, match="divisor: expected a positive number, got 0"):
+        scene.divided(0)
+    with pytest.raises(InputError, match=sentence):
+        Scene(**(parts | change), shape=(1, 2))
+
+
+def test_a_path_that_is_none_is_refused():
+    with pytest.raises(InputError, match="path: expected the path of a file, got None"):
+        read_scene(None)
+
+
 @pytest.mark.parametrize("dtype", ["u1", ">u2", "i4", "f2", ">f4", "f8", "?"])
 @pytest.mark.parametrize("order", ["C", "F"])
 def test_npy_files_of_any_type_and_order_are_read(tmp_path, dtype, order):

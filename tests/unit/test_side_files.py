@@ -40,6 +40,35 @@ def test_wavelengths_are_read_from_a_text_beside_the_scene(scene, tmp_path, text
     assert found.wavelength_unit == unit
 
 
+def test_a_counted_table_that_has_as_many_numbers_as_there_are_bands_is_none(scene, tmp_path):
+    (tmp_path / "waves.txt").write_text("1 400\n2 500\n")  # of another scene, of two bands
+    with pytest.raises(
+        InputError, match="expected one wavelength for each of 4 bands, got 2 lines"
+    ):
+        read_scene(scene, wavelengths=tmp_path / "waves.txt")
+    (tmp_path / "waves.txt").write_text("400 500\n600 700\n")  # lines one after the other
+    found = read_scene(scene, wavelengths=tmp_path / "waves.txt")
+    assert found.wavelengths.tolist() == [400, 500, 600, 700]
+
+
+def test_a_side_file_that_is_not_there_is_named(scene, tmp_path):
+    for name in ("wavelengths", "bad_bands"):
+        with pytest.raises(InputError, match=rf"{name}: .*nowhere.txt: there is no such file"):
+            read_scene(scene, **{name: tmp_path / "nowhere.txt"})
+
+
+@pytest.mark.parametrize("junk", [[1], {}, "a", 1j, len, True, b"x", 10**400])
+def test_a_value_of_no_data_that_is_none_is_refused(scene, junk):
+    with pytest.raises(InputError, match="nodata: expected a number, got"):
+        read_scene(scene, nodata=junk)
+
+
+@pytest.mark.parametrize("junk", [3, 0.5, [[1]], ["1"], [True], [1.5], [None], [0]])
+def test_numbers_of_bad_bands_that_are_none_are_refused(scene, junk):
+    with pytest.raises(InputError, match=r"^bad_bands: expected (numbers of bands|an integer)"):
+        read_scene(scene, bad_bands=junk)
+
+
 def test_wavelengths_are_read_from_arrays_and_taken_as_numbers(scene, tmp_path):
     np.save(tmp_path / "waves.npy", WAVES)
     scipy.io.savemat(tmp_path / "waves.mat", {"centres": WAVES})

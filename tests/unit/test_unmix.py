@@ -110,6 +110,30 @@ def test_picked_endmembers_are_taken_as_they_come():
     assert found.extraction is picked
 
 
+def test_pixels_picked_from_another_scene_have_no_place_in_this_one():
+    elsewhere = h2nmf(np.vstack([2 * PIXELS[1:], PIXELS[:1]]), 3)
+    assert unmix(SCENE, elsewhere).extraction is None
+    longer = h2nmf(np.vstack([PIXELS, 5 * PURE]), 3)
+    assert longer.indices.max() >= len(PIXELS)
+    assert unmix(SCENE, longer).extraction is None
+
+
+@pytest.mark.filterwarnings("ignore:the fit is bad")
+@pytest.mark.parametrize("factor", [1.0, 1e-9, 1e9])
+def test_shade_is_that_of_an_endmember_of_zeros_however_uneven_the_others(factor):
+    pure = PURE * np.array([[1.0], [factor], [1.0]])
+    pixels = np.vstack([0.3 * PIXELS, PIXELS, 2 * PIXELS, 0.3 * pure])
+    found = unmix(pixels, pure, "sum-at-most-one")
+    shaded = unmix(pixels, np.vstack([pure, 0 * pure[:1]]), "sum-to-one")
+    free = unmix(pixels, pure, "non-negative")
+    assert found.abundances.sum(axis=1).max() <= 1 + 1e-12
+    assert (found.residual_norms <= shaded.residual_norms + 1e-9).all()
+    assert (found.residual_norms >= free.residual_norms - 1e-9).all()
+    under = free.abundances.sum(axis=1) <= 1
+    assert 0 < np.count_nonzero(under) < len(pixels)
+    np.testing.assert_array_equal(found.abundances[under], free.abundances[under])
+
+
 def test_the_result_prints_what_it_found():
     text = repr(unmix(SCENE, PURE, "sum-to-one"))
     assert text.startswith("11 pixels of 4 bands unmixed into 3 endmembers\n")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -152,6 +153,7 @@ def unmix(
         raise InputError("--nonzero: expected a number with --constraint sparse, and only then")
     outputs = Outputs(report, tuple(out or ()), endmembers_out)
     _check_outputs(outputs)
+    _refuse_to_replace(outputs, [scene, endmembers, library, wavelengths])
     reading: dict[str, object] = {
         "variable": variable,
         "layout": layout,
@@ -183,21 +185,45 @@ def unmix(
 def _check_outputs(outputs: Outputs) -> None:
     """Find out before the work whether its results can be written."""
     from pursuit.base.archive import writable_path
-    from pursuit.unmixing.exports import CUBE_ENDINGS, LIBRARY_ENDINGS, one_of_endings
+    from pursuit.unmixing import exports
 
     wanted: list[tuple[str, Path, tuple[str, ...]]]
-    wanted = [("--out", path, (".npz", *CUBE_ENDINGS)) for path in outputs.numbers]
+    wanted = [("--out", path, (".npz", *exports.CUBE_ENDINGS)) for path in outputs.numbers]
     if outputs.report is not None:
         wanted.append(("--report", outputs.report, (".html",)))
     if outputs.endmembers is not None:
-        wanted.append(("--endmembers-out", outputs.endmembers, LIBRARY_ENDINGS))
+        wanted.append(("--endmembers-out", outputs.endmembers, exports.LIBRARY_ENDINGS))
     for name, path, endings in wanted:
-        one_of_endings(name, path, endings)
+        exports.one_of_endings(name, path, endings)
         writable_path(path)
+    for path in outputs.numbers:
+        exports.require_cube_writer(path)
+    if outputs.endmembers is not None:
+        exports.require_library_writer(outputs.endmembers)
     if outputs.report is not None:
         from pursuit.report.page import require_templates
 
         require_templates()
+
+
+def _refuse_to_replace(outputs: Outputs, read: Sequence[Path | None]) -> None:
+    """Neither what is read nor what is written already is written over; ENVI files are two."""
+    from pursuit.unmixing.envi import BINARY_SUFFIXES
+    from pursuit.unmixing.exports import files_written
+
+    taken = {path.resolve() for path in read if path is not None}
+    for path in list(taken):
+        if path.suffix.lower() in (*BINARY_SUFFIXES, ".hdr"):
+            taken |= {path.with_suffix(suffix) for suffix in (*BINARY_SUFFIXES, ".hdr")}
+    wanted = [("--out", path, ".img") for path in outputs.numbers]
+    wanted += [("--endmembers-out", path, ".sli") for path in [outputs.endmembers] if path]
+    wanted += [("--report", path, "") for path in [outputs.report] if path]
+    for option, path, numbers in wanted:
+        written = {file.resolve() for file in files_written(path, numbers)}
+        if written & taken:
+            name = min(written & taken).name
+            raise InputError(f"{option}: {path} would replace {name}, which is read or written too")
+        taken |= written
 
 
 def _shape(text: str) -> tuple[int, int]:
@@ -210,7 +236,7 @@ def _shape(text: str) -> tuple[int, int]:
 def _bad_bands(text: str) -> list[int] | Path:
     from pursuit.unmixing.side_files import band_numbers
 
-    return Path(text) if Path(text).is_file() else band_numbers(text, "--bad-bands")
+    return Path(text) if Path(text).is_file() else band_numbers(text, "--bad-bands", ", or a file")
 
 
 def _scale(text: str) -> float | str:

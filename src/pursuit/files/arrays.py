@@ -57,7 +57,10 @@ class ArrayFile:
 
 def existing_file(path: str | os.PathLike[str]) -> Path:
     """`path` as the path of a file that is there."""
-    file = Path(path)
+    try:
+        file = Path(path)
+    except TypeError:
+        raise InputError(f"path: expected the path of a file, got {shown(path)}") from None
     if not file.is_file():
         problem = "is a folder, not a file" if file.is_dir() else "there is no such file"
         raise InputError(f"{file}: {problem}")

@@ -30,6 +30,8 @@ SMALLEST_LEFT = 1e-4
 """The curve is drawn down to this share of its beginning: below is rounding."""
 LEAST_FOR_SPECTRA = 400_000
 """Bytes that the spectra get in any case."""
+NO_BREAK = "\u00a0"
+"""A blank at which no line ends."""
 
 
 @dataclass(frozen=True)
@@ -178,7 +180,8 @@ def _rows(unmixing: Unmixing, matches: Sequence[Sequence[Match]]) -> list[dict[s
             if picked.averaged_over is not None:
                 row["averaged"] = str(picked.averaged_over[k])
         if matches:
-            row["matches"] = ", ".join(f"{near.name} {near.degrees:.1f}°" for near in matches[k])
+            told = (f"{near.name} {near.degrees:.1f}°" for near in matches[k])
+            row["matches"] = ", ".join(text.replace(" ", NO_BREAK) for text in told)
         rows.append(row)
     return rows
 

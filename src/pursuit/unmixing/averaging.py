@@ -44,16 +44,21 @@ def averaged(pixels: Array, extraction: Extraction, directions: tuple[Array, Arr
     lengths = norms / brightest
     noise = np.sqrt(second_moments(unit[sample] * lengths[sample, None]).noise.sum())
     spectra, counts = extraction.endmembers.copy(), np.ones(len(extraction), dtype=np.intp)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        turns = noise / lengths
     angles = np.arccos(np.clip(unit @ unit[extraction.indices].T, -1.0, 1.0))
     for k, pixel in enumerate(extraction.indices):
-        equal = angles[:, k] <= np.minimum(REACH * np.hypot(turns, turns[pixel]), WIDEST)
+        equal = angles[:, k] <= _reach(noise, lengths, lengths[pixel])
         equal[pixel] = True
         counts[k] = np.count_nonzero(equal)
         if counts[k] > 1:
             spectra[k] = _mean_direction(unit[equal], lengths[equal] ** 2) * norms[pixel]
     return replace(extraction, endmembers=spectra, averaged_over=counts)
+
+
+def _reach(noise: float, lengths: Array, length: float) -> Array:
+    """The angle up to which pixels of some lengths are equal to one of a certain length."""
+    with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
+        reach: Array = np.minimum(REACH * np.hypot(noise / lengths, noise / length), WIDEST)
+    return reach
 
 
 def _mean_direction(unit: Array, weights: Array) -> Array:

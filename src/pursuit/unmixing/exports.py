@@ -5,8 +5,10 @@ from __future__ import annotations
 import csv
 import os
 import tempfile
+import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -41,6 +43,7 @@ def save_cube(
         Whose place on Earth the file gets.
     """
     target = Path(path)
+    require_cube_writer(target)
     if target.suffix.lower() in GEOTIFF:
         packed = {"compress": "deflate", "predictor": 3, "bigtiff": "if_safer"}
         with whole_file(target) as part:
@@ -56,28 +59,19 @@ def save_cube(
 def _write_raster(
     path: Path, driver: str, cube: Array, names: Sequence[str], scene: Scene, more: dict[str, Any]
 ) -> None:
-    try:
-        import rasterio
-    except ImportError:
-        raise MissingExtra("scenes", f"{path.name}: writing a picture") from None
+    import rasterio
+
     rows, columns, bands = cube.shape
     place = scene.georeference
     if place is not None:
         more = more | {"transform": rasterio.Affine(*place.transform)}
         more |= {} if place.crs is None else {"crs": place.crs}
-    with rasterio.open(
-        path,
-        "w",
-        driver=driver,
-        height=rows,
-        width=columns,
-        count=bands,
-        dtype=cube.dtype.name,
-        nodata=np.nan,
-        **more,
-    ) as file:
-        file.write(np.moveaxis(cube, -1, 0))
-        file.descriptions = tuple(names)
+    more |= {"driver": driver, "dtype": cube.dtype.name, "nodata": np.nan}
+    with warnings.catch_warnings():  # having no place is no warning
+        warnings.simplefilter("ignore", rasterio.errors.NotGeoreferencedWarning)
+        with rasterio.open(path, "w", height=rows, width=columns, count=bands, **more) as file:
+            file.write(np.moveaxis(cube, -1, 0))
+            file.descriptions = tuple(names)
 
 
 def save_spectra(
@@ -101,6 +95,7 @@ def save_spectra(
     if target.suffix.lower() == ".csv":
         _write_table(target, spectra, names, scene)
     else:
+        require_library_writer(target)
         with whole_pair(target, ".sli") as part:
             _write_library(part, spectra, names, scene)
 
@@ -121,15 +116,25 @@ def _write_table(path: Path, spectra: Array, names: Sequence[str], scene: Scene 
 
 
 def _write_library(path: Path, spectra: Array, names: Sequence[str], scene: Scene | None) -> None:
-    try:
-        from spectral.io.envi import SpectralLibrary
-    except ImportError:
-        raise MissingExtra("scenes", f"{path.name}: writing a spectral library") from None
+    from spectral.io.envi import SpectralLibrary
+
     header: dict[str, object] = {"spectra names": [_plain(name) for name in names]}
     if scene is not None and scene.wavelengths is not None:
         header["wavelength"] = scene.wavelengths.tolist()
         header["wavelength units"] = scene.wavelength_unit or "Unknown"
     SpectralLibrary(spectra, header, None).save(str(path.with_suffix("")))
+
+
+def require_cube_writer(path: Path) -> None:
+    """Refuse, before the work, to write a picture without the package that does it."""
+    if path.suffix.lower() in CUBE_ENDINGS and find_spec("rasterio") is None:
+        raise MissingExtra("scenes", f"{path}: writing a picture")
+
+
+def require_library_writer(path: Path) -> None:
+    """Refuse, before the work, to write a spectral library without the package that does it."""
+    if path.suffix.lower() != ".csv" and find_spec("spectral") is None:
+        raise MissingExtra("scenes", f"{path}: writing a spectral library")
 
 
 def _plain(name: str) -> str:
@@ -145,10 +150,26 @@ def one_of_endings(argument: str, path: Path, endings: Sequence[str]) -> None:
         )
 
 
+def files_written(path: Path, numbers: str) -> tuple[Path, ...]:
+    """The file, and for ENVI its header; `numbers` is how they end where a header is named."""
+    suffix = path.suffix.lower()
+    if suffix == ".hdr":
+        return path, path.with_suffix(numbers)
+    return (path, path.with_suffix(".hdr")) if suffix in (*ENVI, ".sli") else (path,)
+
+
+def refuse_foreign_header(target: Path, binary: str) -> None:
+    """Refuse to replace a header whose numbers are those of another file."""
+    header = target.with_suffix(".hdr")
+    if header.exists() and not target.with_suffix(binary).exists():
+        raise InputError(f"{target}: {header} is there already and belongs to another file")
+
+
 @contextmanager
 def whole_pair(target: Path, binary: str) -> Iterator[Path]:
     """A path to write numbers to, with a header beside them; both become the target's, or none."""
     writable_path(target)
+    refuse_foreign_header(target, binary)
     try:
         with tempfile.TemporaryDirectory(dir=target.parent, prefix=".pursuit-") as folder:
             part = Path(folder) / target.with_suffix(binary).name

@@ -13,7 +13,7 @@ from pursuit.base.validation import REAL_KINDS
 from pursuit.files.arrays import Array, reading
 from pursuit.unmixing.georeference import georeference_of, raster
 from pursuit.unmixing.layouts import unfold
-from pursuit.unmixing.raw import RawScene
+from pursuit.unmixing.raw import RawScene, say_unapplied
 from pursuit.unmixing.wavelengths import unit_in
 
 SUFFIXES = (".tif", ".tiff")
@@ -35,7 +35,7 @@ def read_geotiff(path: Path) -> RawScene:
             wavelengths=waves,
             wavelength_unit=unit,
             nodata=None if file.nodata is None else float(file.nodata),
-            scale=_scale(file),
+            scale=_scale(path, file),
             georeference=georeference_of(file),
         )
 
@@ -52,10 +52,11 @@ def _refuse_what_cannot_be(path: Path, file: Any) -> None:
         )
 
 
-def _scale(file: Any) -> float | None:
+def _scale(path: Path, file: Any) -> float | None:
     """The divisor that the file's factors stand for, where all bands have one and no offset."""
     factors = set(file.scales)
     if len(factors) != 1 or any(file.offsets):
+        say_unapplied(path)
         return None
     factor = float(factors.pop())
     usable = np.isfinite(factor) and factor > 0 and factor != 1

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from pursuit.base.errors import InputError
-from pursuit.base.validation import REAL_KINDS, real_array
+from pursuit.base.validation import REAL_KINDS, real_array, shown
 from pursuit.unmixing.extraction import Array
 from pursuit.unmixing.unmixed import Unmixing, endmember_names
 
@@ -40,10 +40,10 @@ def unmix_labelled(
     """The abundances of a labelled scene; `solve(pixels, endmembers, alone)` knows the rest."""
     import xarray
 
-    if dim not in scene.dims:
-        raise InputError(f"dim: expected one of {', '.join(map(str, scene.dims))}, got {dim!r}")
+    _refuse_no_scene(scene, dim)
     table = _table(endmembers, scene, dim, names)
     axis = str(table.dims[0])
+    _refuse_taken(axis, scene)
     spectra = real_array("endmembers", table.to_numpy(), ndim=2)
     chunked = scene.chunks is not None
     whole = scene.chunk({dim: -1}) if chunked else scene
@@ -68,6 +68,22 @@ def unmix_labelled(
     return result.transpose(axis, *(d for d in scene.dims if d != dim))
 
 
+def _refuse_no_scene(scene: DataArray, dim: str) -> None:
+    if dim not in scene.dims:
+        raise InputError(f"dim: expected one of {', '.join(map(str, scene.dims))}, got {dim!r}")
+    if scene.dtype.kind not in REAL_KINDS:
+        raise InputError(f"scene: expected real numbers, got an array of type {scene.dtype}")
+
+
+def _refuse_taken(axis: str, scene: DataArray) -> None:
+    """The dimension of the endmembers is a new one."""
+    if axis in scene.dims or axis in scene.coords:
+        raise InputError(
+            f"endmembers: expected a dimension that the scene does not have, got {axis!r}; "
+            "rename one of them"
+        )
+
+
 def _unmix_block(
     pixels: Array,
     spectra: Array,
@@ -87,7 +103,7 @@ def _unmix_block(
         shares[valid], residuals[valid] = found.abundances, found.residual_norms
         angles[valid] = found.angles
     shape = pixels.shape[:-1]
-    return shares.reshape(*shape, -1), residuals.reshape(shape), angles.reshape(shape)
+    return shares.reshape(*shape, len(spectra)), residuals.reshape(shape), angles.reshape(shape)
 
 
 def _table(endmembers: object, scene: DataArray, dim: str, names: Sequence[str]) -> DataArray:
@@ -133,8 +149,15 @@ def _fill_value(scene: DataArray) -> float | None:
     for name in FILL_NAMES:
         for place in (scene.attrs, scene.encoding):
             if place.get(name) is not None:
-                return float(place[name])
+                return _number(name, place[name])
     return None
+
+
+def _number(name: str, value: Any) -> float:
+    try:
+        return float(value)
+    except (TypeError, ValueError):
+        raise InputError(f"scene: expected its {name} to be a number, got {shown(value)}") from None
 
 
 def _kept_attributes(scene: DataArray) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 
 from pursuit.base.errors import InputError
-from pursuit.base.validation import real_array
+from pursuit.base.validation import REAL_KINDS, real_array, shaped_array
 from pursuit.files import OPENERS
 from pursuit.files.arrays import Array, existing_file, reading
 from pursuit.files.tables import read_matrix
@@ -28,6 +28,8 @@ SHOWN = 3
 """How many of the nearest spectra are told."""
 FEWEST_BANDS = 3
 """Two spectra are compared on at least so many."""
+DELETED = -1e30
+"""Numbers below are no measurements: the USGS writes -1.23e34 for bands that it left out."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,7 +39,7 @@ class SpectralLibrary:
     Attributes
     ----------
     spectra
-        One per row, shape ``(n, bands)``.
+        One per row, shape ``(n, bands)``; NaN where a band was not measured.
     names
         One for each, or none at all.
     wavelengths
@@ -50,6 +52,21 @@ class SpectralLibrary:
     names: tuple[str, ...] = ()
     wavelengths: Array | None = None
     wavelength_unit: str | None = None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "spectra", np.asarray(self.spectra))
+        if self.spectra.ndim != 2 or self.spectra.dtype.kind not in REAL_KINDS:
+            raise InputError("spectra: expected rows of numbers")
+        if self.names and len(self.names) != len(self.spectra):
+            raise InputError(
+                f"names: expected one for each of {len(self.spectra)} spectra, got "
+                f"{len(self.names)}"
+            )
+        if self.wavelengths is not None:
+            bands = self.spectra.shape[1:]
+            object.__setattr__(
+                self, "wavelengths", shaped_array("wavelengths", self.wavelengths, bands)
+            )
 
     def __len__(self) -> int:
         return len(self.spectra)
@@ -92,6 +109,7 @@ def read_library(
 
 def _from_envi(path: Path) -> SpectralLibrary:
     spectra, _, header, _ = read_envi_library(path)
+    spectra = _measured(spectra, header.number("data ignore value"))
     listed = header.fields.get("spectra names", "")
     names = tuple(name.strip() for name in listed.split(",")) if listed else ()
     if names and len(names) != len(spectra):
@@ -100,7 +118,16 @@ def _from_envi(path: Path) -> SpectralLibrary:
         )
     waves = header.numbers("wavelength", of="samples")
     unit = header.fields.get("wavelength units")
-    return SpectralLibrary(real_array(str(path), spectra), names, waves, unit)
+    return SpectralLibrary(spectra, names, waves, unit)
+
+
+def _measured(spectra: Array, ignored: float | None) -> Array:
+    """NaN where a library says that it has no value."""
+    values = spectra if spectra.dtype.kind == "f" else spectra.astype(np.float64)
+    missing = ~np.isfinite(values) | (values < DELETED)
+    if ignored is not None:
+        missing |= values == np.asarray(ignored).astype(values.dtype)
+    return np.where(missing, np.nan, values)
 
 
 def _from_columns(path: Path, titles: list[str], table: Array) -> SpectralLibrary:
@@ -130,12 +157,26 @@ def match_library(
 
     Of spectra with one name the nearest counts. Where both have wavelengths the library is
     interpolated to those of the endmembers, and bands outside its range do not count; otherwise
-    both must have as many bands.
+    both must have as many bands. Bands that a spectrum of the library lacks do not count for it.
     """
-    spectra, known = _on_bands(library, endmembers.shape[1], wavelengths, wavelength_unit)
-    angles = np.degrees(angles_between(endmembers[:, known], spectra[:, known]))
+    rows = real_array("endmembers", endmembers, ndim=2)
+    if wavelengths is not None:
+        wavelengths = shaped_array("wavelengths", wavelengths, rows.shape[1:])
+    spectra = _on_bands(library, rows.shape[1], wavelengths, wavelength_unit)
+    angles = np.degrees(_angles(rows, spectra))
     names = library.names or tuple(f"spectrum {k + 1}" for k in range(len(library)))
     return [_nearest(row, names) for row in angles]
+
+
+def _angles(rows: Array, spectra: Array) -> Array:
+    """Of every row with every spectrum, on the bands that the spectrum has; else π/2."""
+    known = np.isfinite(spectra)
+    angles = np.full((len(rows), len(spectra)), np.pi / 2)
+    for bands in np.unique(known, axis=0):
+        if np.count_nonzero(bands) >= min(FEWEST_BANDS, len(bands)):
+            alike = (known == bands).all(axis=1)
+            angles[:, alike] = angles_between(rows[:, bands], spectra[alike][:, bands])
+    return angles
 
 
 def _nearest(degrees: Array, names: Sequence[str]) -> list[Match]:
@@ -149,8 +190,8 @@ def _nearest(degrees: Array, names: Sequence[str]) -> list[Match]:
 
 def _on_bands(
     library: SpectralLibrary, bands: int, wavelengths: Array | None, unit: str | None
-) -> tuple[Array, Array]:
-    """The library's spectra on the bands of a scene, and which of these it covers."""
+) -> Array:
+    """The library's spectra on the bands of a scene; NaN where it does not have them."""
     here = None if wavelengths is None else in_nanometres(wavelengths, unit)
     there = None
     if library.wavelengths is not None:
@@ -161,16 +202,17 @@ def _on_bands(
                 f"library: expected {bands} bands as in the scene, or wavelengths in both, got "
                 f"{library.spectra.shape[1]} bands"
             )
-        return library.spectra, np.ones(bands, dtype=bool)
+        return library.spectra
     order = np.argsort(there, kind="stable")
     spectra = np.array([np.interp(here, there[order], row[order]) for row in library.spectra])
-    known = (here >= there.min()) & (here <= there.max())
-    if np.count_nonzero(known) < min(FEWEST_BANDS, bands):
+    outside = (here < there.min()) | (here > there.max())
+    if np.count_nonzero(~outside) < min(FEWEST_BANDS, bands):
         raise InputError(
             f"library: expected wavelengths that overlap with {here.min():g} to {here.max():g} nm, "
             f"got {there.min():g} to {there.max():g} nm"
         )
-    return spectra, known
+    spectra[:, outside] = np.nan
+    return spectra
 
 
 def propose_names(matches: Sequence[Sequence[Match]]) -> tuple[str, ...]:

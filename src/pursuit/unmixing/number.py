@@ -62,9 +62,12 @@ class NumberEstimate:
 
     def __str__(self) -> str:
         above = f"{self.dimensions} dimensions stand above the noise (HySime)"
+        if self.dimensions == 1:
+            above = "1 dimension stands above the noise (HySime)"
         if self.number < self.dimensions:
             above = f"the curve of what is left bends there, while {above}"
-        return f"{self.number} endmembers, {self.sure}: {above}{self._in_quarters()}"
+        many = "endmember" if self.number == 1 else "endmembers"
+        return f"{self.number} {many}, {self.sure}: {above}{self._in_quarters()}"
 
     def _in_quarters(self) -> str:
         if not self.quarters:

@@ -6,14 +6,15 @@ import warnings
 from collections.abc import Callable
 from dataclasses import replace
 
+import numpy as np
 from threadpoolctl import threadpool_limits
 
 from pursuit.base.errors import InputError
-from pursuit.base.validation import one_of, real_array
+from pursuit.base.validation import count, flag, one_of, real_array
 from pursuit.unmixing.averaging import averaged
 from pursuit.unmixing.extraction import Array, Extraction, Score
 from pursuit.unmixing.h2nmf import h2nmf
-from pursuit.unmixing.rows import evenly_spaced, unit_rows
+from pursuit.unmixing.rows import SAFE, evenly_spaced, exponents, unit_rows
 from pursuit.unmixing.scene import Scene
 from pursuit.unmixing.spa import spa, spa_constant, spa_normalised
 from pursuit.unmixing.vca import vca
@@ -66,7 +67,13 @@ def pick(
     [0, 3]
     """
     one_of("picker", picker, ("auto", *PICKERS))
+    flag("average", average)
+    count("seed", seed)
     rows = real_array("pixels", pixels.pixels if isinstance(pixels, Scene) else pixels, ndim=2)
+    exponent = int(exponents(rows).max())
+    if exponent > SAFE:
+        found = pick(np.ldexp(rows, -exponent), r, picker, average=average, seed=seed)
+        return _in_units_of(rows, found, exponent)
     directions = unit_rows(rows)
     # One thread: sums in a fixed order make the picks those of any machine.
     with threadpool_limits(1, "blas"):
@@ -77,6 +84,15 @@ def pick(
         else:
             found = PICKERS[picker](rows, r)
         return averaged(rows, found, directions) if average else found
+
+
+def _in_units_of(rows: Array, found: Extraction, exponent: int) -> Extraction:
+    """What was found on rows over a power of two; picked pixels are those of `rows` to the bit."""
+    spectra = rows[found.indices]
+    if found.averaged_over is not None:
+        several = found.averaged_over > 1
+        spectra[several] = np.ldexp(found.endmembers[several], exponent)
+    return replace(found, endmembers=spectra)
 
 
 def contest(pixels: Array, r: int, directions: tuple[Array, Array]) -> Extraction:

@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass
 from pathlib import Path
 
 from pursuit.unmixing.extraction import Array, Integers
 from pursuit.unmixing.georeference import Georeference
+
+
+def say_unapplied(path: Path) -> None:
+    """Warn of what a file wants done to its numbers, band by band, and is not done."""
+    warnings.warn(
+        f"{path}: says a factor or an offset for each band, which is not applied", stacklevel=5
+    )
 
 
 @dataclass(frozen=True, eq=False)

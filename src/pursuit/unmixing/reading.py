@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import warnings
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -13,12 +14,12 @@ from pursuit.base.validation import count, number, positive, shaped_array, shown
 from pursuit.files import OPENERS, open_arrays
 from pursuit.files.arrays import existing_file
 from pursuit.unmixing.array_scenes import scene_in_arrays
-from pursuit.unmixing.envi import read_envi
+from pursuit.unmixing.envi import EnviHeader, read_envi
 from pursuit.unmixing.extraction import Array, Integers
 from pursuit.unmixing.georeference import envi_georeference
 from pursuit.unmixing.geotiff import SUFFIXES, read_geotiff
 from pursuit.unmixing.layouts import unfold
-from pursuit.unmixing.raw import RawScene
+from pursuit.unmixing.raw import RawScene, say_unapplied
 from pursuit.unmixing.scene import Scene
 from pursuit.unmixing.side_files import read_bad_bands, read_wavelengths
 
@@ -118,6 +119,8 @@ def _from_envi(path: Path) -> RawScene:
     pixels, places, shape = unfold(values, layout)
     good = header.numbers("bbl")
     factor = header.number("reflectance scale factor")
+    if _has_gains(header):
+        say_unapplied(path)
     return RawScene(
         path=path,
         pixels=pixels,
@@ -130,6 +133,13 @@ def _from_envi(path: Path) -> RawScene:
         scale=factor if factor and np.isfinite(factor) and factor > 0 else None,
         georeference=envi_georeference(binary) if "map info" in header.fields else None,
     )
+
+
+def _has_gains(header: EnviHeader) -> bool:
+    """Whether numbers are to be multiplied or shifted, each band in its own way."""
+    neutral = {"data gain values": 1, "data offset values": 0}
+    lists = [(header.numbers(name), nothing) for name, nothing in neutral.items()]
+    return any(values is not None and (values != nothing).any() for values, nothing in lists)
 
 
 def _is_auto(scale: object) -> bool:
@@ -146,20 +156,29 @@ def _bad_bands(given: Iterable[int] | str | os.PathLike[str] | None, raw: RawSce
     if given is None:
         return list(raw.bad_bands)
     if isinstance(given, (str, os.PathLike)):
-        return read_bad_bands(Path(given), raw.pixels.shape[1])
+        return read_bad_bands(_beside("bad_bands", given), raw.pixels.shape[1])
     try:
         return list(given)
     except TypeError:
         raise InputError(f"bad_bands: expected numbers of bands, got {shown(given)}") from None
 
 
+def _beside(name: str, path: str | os.PathLike[str]) -> Path:
+    if not Path(path).is_file():
+        raise InputError(f"{name}: {path}: there is no such file")
+    return Path(path)
+
+
 def _wavelengths(given: object, raw: RawScene) -> tuple[Array | None, str | None]:
     """Of all bands: those given, else those of the file."""
+    if given is None and raw.wavelengths is not None and not np.isfinite(raw.wavelengths).all():
+        warnings.warn(f"{raw.path}: its wavelengths are not all numbers: left out", stacklevel=3)
+        return None, None
     if given is None:
         return raw.wavelengths, raw.wavelength_unit
     bands = raw.pixels.shape[1]
     if isinstance(given, (str, os.PathLike)):
-        return read_wavelengths(Path(given), bands)
+        return read_wavelengths(_beside("wavelengths", given), bands)
     return shaped_array("wavelengths", given, (bands,)).astype(np.float64), None
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from pursuit.base.errors import InputError
-from pursuit.base.validation import real_array
+from pursuit.base.validation import positive, real_array
 from pursuit.unmixing.extraction import Array, Integers
 from pursuit.unmixing.georeference import Georeference
 
@@ -52,11 +52,30 @@ class Scene:
     georeference: Georeference | None = None
 
     def __post_init__(self) -> None:
+        for name in ("pixels", "places", "bands", "wavelengths"):
+            if getattr(self, name) is not None:
+                object.__setattr__(self, name, np.asarray(getattr(self, name)))
         if self.pixels.shape != (len(self.places), len(self.bands)):
             raise InputError(
                 f"pixels: expected one row for each of {len(self.places)} places and one column "
                 f"for each of {len(self.bands)} bands, got {self.pixels.shape}"
             )
+        if self.places.shape[1:] != (2,) or not self._inside():
+            raise InputError(
+                f"places: expected rows and columns inside of a picture of {self.shape}, each once"
+            )
+        if self.wavelengths is not None and self.wavelengths.shape != self.bands.shape:
+            raise InputError(
+                f"wavelengths: expected one for each of {len(self.bands)} bands, got "
+                f"{self.wavelengths.shape}"
+            )
+
+    def _inside(self) -> bool:
+        """Whether every pixel lies in the picture, in a place of its own."""
+        inside = self.places.dtype.kind in "iu" and (self.places >= 0).all()
+        if not (inside and (self.places < self.shape).all()):
+            return False
+        return bool(np.count_nonzero(self.mask) == len(self.places))
 
     def __len__(self) -> int:
         return len(self.pixels)
@@ -92,6 +111,7 @@ class Scene:
 
     def divided(self, divisor: float) -> Scene:
         """The scene with all numbers divided."""
+        positive("divisor", divisor)
         return replace(self, pixels=self.pixels / divisor, scale=self.scale * divisor)
 
     def about(self) -> dict[str, Array]:

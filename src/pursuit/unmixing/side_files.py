@@ -18,11 +18,11 @@ from pursuit.unmixing.wavelengths import unit_in
 def read_wavelengths(path: Path, bands: int) -> tuple[Array, str | None]:
     """One number for each band, and the unit if a title names it.
 
-    Numbers in a line, a column, or a table with one line for each band, of which the first column
-    is taken that does not merely count.
+    Numbers in a line, a column, lines one after the other, or a table with one line for each band,
+    of which the first column is taken that does not merely count.
     """
     titles, table = _numbers(path)
-    if table.size == bands:
+    if table.size == bands and (1 in table.shape or not _counts(table[:, 0])):
         return table.ravel().astype(np.float64), unit_in(" ".join(titles))
     if len(table) != bands:
         raise InputError(
@@ -51,13 +51,13 @@ def read_bad_bands(path: Path, bands: int) -> list[int]:
     return listed
 
 
-def band_numbers(text: str, where: str) -> list[int]:
-    """Numbers and ranges: 1-4,76 is 1, 2, 3, 4, 76."""
+def band_numbers(text: str, where: str, more: str = "") -> list[int]:
+    """Numbers and ranges: 1-4,76 is 1, 2, 3, 4, 76; `more` is what else is expected there."""
     numbers: list[int] = []
     for part in filter(None, re.split(r"[,;\s]+", text)):
         found = re.fullmatch(r"(\d{1,9})(?:-(\d{1,9}))?", part)
         if not found or int(found[2] or found[1]) < int(found[1]):
-            raise InputError(f"{where}: expected numbers such as 1-4,76, got {part[:40]!r}")
+            raise InputError(f"{where}: expected numbers such as 1-4,76{more}, got {part[:40]!r}")
         numbers += range(int(found[1]), int(found[2] or found[1]) + 1)
     return numbers
 

@@ -150,9 +150,20 @@ def _unmix(
     bad = complaint(pixels, spectra, constraint, mean_ratio(quality[0], quality[2]), placed)
     if bad is not None:
         warnings.warn(bad, stacklevel=3)
-    picked = endmembers if isinstance(endmembers, Extraction) else None
+    picked = _picked_from(pixels, endmembers)
     words = _in_words(constraint, n_nonzero)
     return Unmixing(abundances, spectra, *quality, words, placed, called, picked, bad)
+
+
+def _picked_from(pixels: Array, endmembers: object) -> Extraction | None:
+    """What was picked, if from this scene: pixels of another have no place in it."""
+    if not isinstance(endmembers, Extraction) or endmembers.indices.max() >= len(pixels):
+        return None
+    alone = np.ones(len(endmembers), bool)
+    if endmembers.averaged_over is not None:
+        alone = endmembers.averaged_over == 1
+    here = pixels[endmembers.indices[alone]]
+    return endmembers if np.array_equal(here, endmembers.endmembers[alone]) else None
 
 
 def _checked(scene: object, endmembers: object, constraint: str) -> tuple[Array, Array]:
@@ -236,10 +247,16 @@ def _sum_to_one(job: _UnmixTask) -> Array:
 
 
 def _sum_at_most_one(job: _UnmixTask) -> Array:
-    """Shade, an endmember of zeros, takes what the others leave: with it the sum is one."""
-    shade = np.zeros_like(job.endmembers[:1])
-    shares = _sum_to_one(replace(job, endmembers=np.vstack([job.endmembers, shade])))
-    return np.ascontiguousarray(shares[:, :-1])
+    """Non-negative shares where these sum to at most one, else shares that sum to one.
+
+    The distance is convex in the shares: where its minimum over a ≥ 0 lies beyond Σ a = 1, the
+    best that is allowed lies on it.
+    """
+    shares = _non_negative(job)
+    over = shares.sum(axis=1) > 1
+    if over.any():
+        shares[over] = _sum_to_one(replace(job, pixels=job.pixels[over]))
+    return shares
 
 
 def _sparse(job: _UnmixTask) -> Array:

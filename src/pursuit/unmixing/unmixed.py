@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -13,7 +13,7 @@ import numpy as np
 from pursuit.base.archive import whole_file
 from pursuit.base.errors import InputError
 from pursuit.base.lengths import length
-from pursuit.base.validation import count
+from pursuit.base.validation import count, shown
 from pursuit.unmixing.exports import CUBE_ENDINGS, one_of_endings, save_cube, save_spectra
 from pursuit.unmixing.extraction import Array, Extraction, Integers
 from pursuit.unmixing.scene import Scene
@@ -170,6 +170,8 @@ def mean_ratio(residual_norms: Array, pixel_norms: Array) -> float:
 
 def endmember_names(given: Sequence[str], r: int) -> tuple[str, ...]:
     """As given, one for each of `r` endmembers; numbered from 1 where none are."""
+    if isinstance(given, str) or not isinstance(given, Iterable):
+        raise InputError(f"names: expected one for each of {r} endmembers, got {shown(given)}")
     names = tuple(map(str, given)) or tuple(f"Endmember {k + 1}" for k in range(r))
     if len(names) != r:
         raise InputError(f"names: expected {r}, one for each endmember, got {len(names)}")

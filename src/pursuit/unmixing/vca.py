@@ -56,6 +56,8 @@ def vca(pixels: object, r: int, *, seed: int = 0) -> Extraction:
     with threadpool_limits(1, "blas"):
         points = _projected(bring_near_one(rows.astype(np.float64)), r)
         picks = _extremes(points, rng)
+    if not len(picks):
+        raise InputError("pixels: expected some that are not zero, got none")
     if len(picks) < r:
         stopped_early(rows, r, len(picks), "they span all the others")
     return Extraction(indices=picks, endmembers=rows[picks], labels=None, method="VCA")
