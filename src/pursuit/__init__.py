@@ -60,6 +60,7 @@ if TYPE_CHECKING:
     from pursuit.objectives import SquaredDistance as SquaredDistance
     from pursuit.objectives.factors import Factors as Factors
     from pursuit.objectives.problem import Problem as Problem
+    from pursuit.penalties import NonNegative as NonNegative
     from pursuit.rules.advances import Greedy as Greedy
     from pursuit.rules.directions import Approximate as Approximate
     from pursuit.rules.directions import Random as Random
@@ -86,6 +87,7 @@ __version__ = "0.1.0"
 _HOME = {
     "AtomSet": "atoms",
     "Cone": "atoms",
+    "NonNegative": "penalties",
     "Coordinates": "atoms",
     "Dictionary": "atoms",
     "FiniteAtoms": "atoms",

@@ -28,7 +28,6 @@ import numpy as np
 
 from pursuit import geometry
 from pursuit.atoms.base import FiniteAtoms
-from pursuit.atoms.cone import Cone
 from pursuit.atoms.sampling import as_sampling
 from pursuit.base.errors import InputError
 from pursuit.base.validation import positive
@@ -130,7 +129,7 @@ def certify(
 
 def _unknown(result: Result, origin: Origin) -> str:
     """What no constant can make up for."""
-    if isinstance(origin.problem.atoms, Cone):
+    if origin.problem.atoms.one_sided:
         return "a theorem, for those of the paper are about lin(A)"
     if isnan(result.slope):
         return "the slope, which this method never looks at"

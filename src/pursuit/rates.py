@@ -24,7 +24,6 @@ import numpy as np
 
 from pursuit import geometry
 from pursuit.atoms.base import AtomSet, FiniteAtoms
-from pursuit.atoms.cone import Cone
 from pursuit.base.errors import InputError
 from pursuit.base.validation import Array, non_negative, positive, shown
 from pursuit.geometry import AGREE, Constant, Kind
@@ -94,7 +93,7 @@ class Ground:
             raise InputError(f"delta: expected a number above 0 and at most 1, got {self.delta}")
         if self.given is not None and not isinstance(self.given, Mapping):
             raise InputError(f"given: expected constants by name, got {shown(self.given)}")
-        if isinstance(self.atoms, Cone):
+        if self.atoms.one_sided:
             raise InputError("atoms: the theorems are about lin(A), and none covers a Cone")
         if isinstance(self.atoms, FiniteAtoms) and self.atoms.lin.blurred:
             raise MissingConstant(

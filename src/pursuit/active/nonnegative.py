@@ -17,7 +17,7 @@ from pursuit.active.active_set import EPS, ActiveMemory, Entry, no_places, round
 from pursuit.active.newton import descend
 from pursuit.active.orthogonal import ACCURACY, DEPENDENT, Factor
 from pursuit.active.restricted import over
-from pursuit.atoms.cone import Cone
+from pursuit.atoms.base import FiniteAtoms
 from pursuit.base.growing import Table
 from pursuit.base.validation import Array
 from pursuit.objectives.base import QuadraticObjective
@@ -44,7 +44,7 @@ class ConeCorrective:
     """
 
     def __init__(self, run: Run) -> None:
-        assert isinstance(run.problem.atoms, Cone)
+        assert isinstance(run.problem.atoms, FiniteAtoms)
         self.memory, self.set = run.remember("active", _ConeMemory()), run.problem.atoms
         self.span, self.metric, self.factor = over(run.problem), Table(), Factor()
         self.accuracy = 0.0 if isinstance(run.problem.f, QuadraticObjective) else ACCURACY

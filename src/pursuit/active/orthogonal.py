@@ -20,7 +20,6 @@ from pursuit.active.active_set import (
 from pursuit.active.newton import descend
 from pursuit.active.restricted import over
 from pursuit.atoms.base import Atom
-from pursuit.atoms.cone import Cone
 from pursuit.base.validation import Array
 from pursuit.objectives.base import QuadraticObjective
 from pursuit.points import Needs
@@ -53,7 +52,7 @@ class Corrective(Advance):
     leaves_cone: ClassVar[str] = ""
 
     def start(self, run: Run) -> Improve:
-        if isinstance(run.problem.atoms, Cone):
+        if run.problem.atoms.one_sided:
             from pursuit.active.nonnegative import ConeCorrective
 
             return ConeCorrective(run)

@@ -16,6 +16,7 @@ from pursuit.base.errors import InputError
 from pursuit.base.lengths import scale
 from pursuit.base.products import times
 from pursuit.base.validation import Array
+from pursuit.penalties import FREE, Penalty
 
 GATHERED = 1024
 """Atoms that are gathered from a set at a time."""
@@ -46,10 +47,15 @@ class AtomSet(ABC):
 
     shape: tuple[int, ...]
     dtype: np.dtype[Any] = np.dtype(np.float64)
-    one_sided: bool = False
-    """Whether f is minimised over non-negative combinations of the atoms alone."""
+    penalty: Penalty = FREE
+    """g: what coefficients cost, and where they may be."""
     form: AtomForm = AtomForm.VECTORS
     """What a handle is, asked for when the representation of points is chosen."""
+
+    @property
+    def one_sided(self) -> bool:
+        """Whether f is minimised over combinations with coefficients on one side of zero alone."""
+        return self.penalty.one_sided
 
     @abstractmethod
     def lmo(self, d: Array) -> Atom:
@@ -196,21 +202,21 @@ class FiniteAtoms(AtomSet):
         return combined.reshape(self.shape)
 
     def admissible(self, c: Array, coef: Array) -> Array:
-        """The slopes c along which x = Σ coef_j z_j may move, zero for the others.
+        """The slopes of f + g at x = Σ coef_j z_j, where c = Z∇f(x); zero where x may not move.
 
-        Over lin(A) all of them; a `Cone` keeps coefficients from falling below zero.
+        Over lin(A) they are c; a `Cone` keeps coefficients from falling below zero.
         """
-        return c
+        return self.penalty.subgradient(c, coef)
 
     def lmo(self, d: Array) -> int:
-        return int(np.argmax(np.abs(self.correlate(d))))
+        return int(np.argmax(self.penalty.gain(self.correlate(d))))
 
     def draw(self, rng: np.random.Generator, size: int) -> Sequence[Atom]:
         places: list[int] = rng.integers(0, len(self), size).tolist()
         return places
 
     def dual_norm(self, d: Array) -> float:
-        return float(np.max(np.abs(self.correlate(d))))
+        return max(0.0, float(self.penalty.gain(self.correlate(d)).max()))
 
     def norm2(self, z: Atom) -> float:
         return float(self.norms[z]) ** 2

@@ -13,6 +13,7 @@ from pursuit.atoms.forms import AtomForm
 from pursuit.atoms.lin import Lin
 from pursuit.base.errors import InputError
 from pursuit.base.validation import Array
+from pursuit.penalties import NonNegative
 
 
 class Cone(FiniteAtoms):
@@ -42,12 +43,12 @@ class Cone(FiniteAtoms):
     [2.0, 0.0]
     """
 
-    one_sided = True
+    penalty = NonNegative()
 
     def __init__(self, atoms: object) -> None:
-        if isinstance(atoms, Cone):
-            raise InputError("atoms: expected a set or an array of atoms, got a Cone already")
         self.atoms = atoms if isinstance(atoms, FiniteAtoms) else Dictionary(atoms)
+        if self.atoms.one_sided:
+            raise InputError("atoms: expected a set or an array of atoms, got a Cone already")
         self.shape, self.dtype = self.atoms.shape, self.atoms.dtype
 
     def __len__(self) -> int:
@@ -55,20 +56,6 @@ class Cone(FiniteAtoms):
 
     def __repr__(self) -> str:
         return f"Cone of the {self.atoms!r}"
-
-    # One-sided --------------------------------------------------------------------------
-
-    def lmo(self, d: Array) -> int:
-        """The atom that minimises ⟨d, z⟩: the way down, where d is a gradient."""
-        return int(np.argmin(self.correlate(d)))
-
-    def dual_norm(self, d: Array) -> float:
-        """max over A of −⟨d, z⟩, at least zero."""
-        return max(0.0, -float(self.correlate(d).min()))
-
-    def admissible(self, c: Array, coef: Array) -> Array:
-        """The slopes of atoms that may grow (c_j < 0) or shrink (coef_j > 0), else zero."""
-        return np.where((c >= 0) & (coef <= 0), 0, c)
 
     def astype(self, dtype: np.dtype[Any]) -> Cone:
         other = self.atoms.astype(dtype)

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from pursuit.atoms.base import FiniteAtoms
-from pursuit.atoms.cone import Cone
 from pursuit.base.errors import InputError
 from pursuit.base.progress import bar
 from pursuit.base.validation import Array, count, flag, non_negative, one_of
@@ -64,7 +63,9 @@ class Encoder:
         unit_atoms: bool = True,
         expected: int | None = None,
     ) -> None:
-        self.method = known_method(method, isinstance(atoms, Cone))
+        known = atoms if isinstance(atoms, FiniteAtoms) else None
+        self.nonnegative = known is not None and known.one_sided
+        self.method = known_method(method, self.nonnegative)
         self.unit_atoms = flag("unit_atoms", unit_atoms)
         # The compiled part is loaded here: importing this module costs nothing.
         from pursuit.base.cores import thread_count
@@ -73,10 +74,9 @@ class Encoder:
 
         self.threads = thread_count(threads)
         self._goal = Goal(_tolerance("rtol", rtol), _tolerance("atol", atol))
-        given = atoms.matrix if isinstance(atoms, FiniteAtoms) else real_rows("atoms", atoms)
-        self.shape = atoms.shape if isinstance(atoms, FiniteAtoms) else given.shape[1:]
+        given = real_rows("atoms", atoms) if known is None else known.matrix
+        self.shape = given.shape[1:] if known is None else known.shape
         self.matrix = given.reshape(len(given), -1)
-        self.nonnegative = isinstance(atoms, Cone)
         self.expected = (
             sources.UNKNOWN if expected is None else count("expected", expected, minimum=1)
         )

@@ -7,12 +7,11 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import ClassVar
 
-from pursuit.atoms.cone import Cone
 from pursuit.base.validation import Array
 from pursuit.objectives.problem import Problem
 from pursuit.points import Needs, choose
 from pursuit.points.base import Point
-from pursuit.rules.cone_steps import within_cone
+from pursuit.rules.bounded_steps import within
 from pursuit.rules.directions import Direction, Steepest, as_direction
 from pursuit.rules.run import Progress, Run
 from pursuit.rules.steps import Smooth, Step, as_step
@@ -81,8 +80,8 @@ class Greedy(Advance):
     def start(self, run: Run) -> Improve:
         choose = self.direction.start(run, "picks")
         measure = self.step.start(run)
-        if isinstance(run.problem.atoms, Cone):
-            measure = within_cone(measure)
+        if run.problem.atoms.one_sided:
+            measure = within(run.problem.atoms.penalty, measure)
 
         def improve(x: Point) -> Progress:
             z, c, slope = choose(x)  # z_t = LMO_A(∇f(x_t)), or z_t ~ p

@@ -14,7 +14,6 @@ import numpy as np
 
 from pursuit import geometry
 from pursuit.atoms.base import Atom, FiniteAtoms
-from pursuit.atoms.cone import Cone
 from pursuit.base.errors import InputError
 from pursuit.base.validation import Array, positive
 from pursuit.objectives.base import QuadraticObjective
@@ -201,14 +200,14 @@ class ExactLineSearch(Step):
         if isinstance(run.problem.f, QuadraticObjective):
             return _vertex
         reach = _Reach(run)
-        cone = isinstance(run.problem.atoms, Cone)
+        penalty = run.problem.atoms.penalty
 
         def measure(x: Point, z: Atom, c: float) -> tuple[float, float]:
             h = x.curvature(z)
             if c == 0 or h == 0:
                 return 0.0, 0.0
             line = downhill(x, z, c, h)
-            room = float(x.coef[z]) if cone and c > 0 else inf
+            room = penalty.room(float(x.coef[z]), c) if penalty.one_sided else inf
             if room < inf and line(room) >= 0:  # f still falls where the coefficient is zero
                 tau = room
             else:

@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from pursuit.atoms.cone import Cone
 from pursuit.base.validation import Array
 from pursuit.methods import Method
 from pursuit.points.base import Point
@@ -65,7 +64,7 @@ class Stretch:
     def suits(method: Method, stepper: Stepper) -> bool:
         """Whether the kernels know the rules, and the points are in Gram form."""
         advance, blending, x = method.advance, stepper.blending, stepper.x
-        if type(x) is not GramPoint or isinstance(x.atoms, Cone):
+        if type(x) is not GramPoint or x.atoms.one_sided:
             return False
         pick, step = advance.direction, advance.step
         if pick is None or step is None or blending is None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from pursuit.atoms.base import AtomSet
-from pursuit.atoms.cone import Cone
 from pursuit.base.errors import InputError
 from pursuit.base.validation import Array
 from pursuit.methods import Method
@@ -15,7 +14,7 @@ WORKING = "matching-pursuit, affine-invariant, random-pursuit, orthogonal"
 
 def check_cone(atoms: AtomSet, rules: Method, x0: object | None) -> None:
     """Refuse what cannot run over a cone; other sets pass."""
-    if not isinstance(atoms, Cone):
+    if not atoms.one_sided:
         return
     reason = rules.momentum.leaves_cone or rules.advance.leaves_cone
     if reason:
@@ -29,7 +28,7 @@ def check_cone(atoms: AtomSet, rules: Method, x0: object | None) -> None:
 
 def check_weights(atoms: AtomSet, weights: Array | None) -> None:
     """Refuse a start outside of a cone; other sets pass."""
-    if isinstance(atoms, Cone) and weights is not None and weights.min() < 0:
+    if atoms.one_sided and weights is not None and weights.min() < 0:
         raise InputError(
             f"coef0: expected coefficients of at least 0 over a Cone, got {weights.min():g}"
         )
@@ -37,7 +36,7 @@ def check_weights(atoms: AtomSet, weights: Array | None) -> None:
 
 def begin(x: Point, weights: Array | None) -> Array | None:
     """Give a point of a cone its first coefficients; those that it still has to count from."""
-    if weights is None or not isinstance(x.atoms, Cone):
+    if weights is None or not x.atoms.one_sided:
         return weights
     x.coef[...] = weights
     x.refresh()

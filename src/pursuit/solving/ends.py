@@ -7,7 +7,6 @@ from functools import cached_property
 from math import inf, isfinite, isnan
 
 from pursuit.atoms.base import AtomSet, FiniteAtoms
-from pursuit.atoms.cone import Cone
 from pursuit.base.errors import InputError
 from pursuit.base.status import Status
 from pursuit.points.base import Point
@@ -61,7 +60,7 @@ class Reasons:
             return self.reached() or self._struck()
         f, atoms = self._run.problem.f, self._run.problem.atoms
         if self._watched.first_slope <= self._rounding:
-            hull = "cone" if isinstance(atoms, Cone) else "span"
+            hull = atoms.penalty.hull
             return Status.CONVERGED, f"the start is optimal over the {hull} of the atoms"
         if f.lowest == -inf and (endless := f.unbounded(atoms, self._running.stepper.x.vector)):
             return self.endless(endless)

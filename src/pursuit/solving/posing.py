@@ -8,7 +8,6 @@ from math import isfinite, nan
 import numpy as np
 
 from pursuit.atoms.base import AtomSet, FiniteAtoms
-from pursuit.atoms.cone import Cone
 from pursuit.base.errors import InputError
 from pursuit.base.validation import Array, count, flag, shaped_array
 from pursuit.methods import Method
@@ -97,7 +96,7 @@ def _start(problem: Problem, x0: object, coef0: object) -> tuple[Array, Array | 
             raise InputError("coef0: expected a finite set of atoms; give x0 instead")
         weights = shaped_array("coef0", coef0, (len(atoms),))
         # A point of a cone has to know its coefficients: it starts at zero and is given them.
-        start = problem.f.origin(atoms) if isinstance(atoms, Cone) else atoms.combine(weights)
+        start = problem.f.origin(atoms) if atoms.one_sided else atoms.combine(weights)
         return start, weights
     if x0 is None:
         return problem.f.origin(atoms), None

@@ -20,7 +20,6 @@ from typing import Any
 import numpy as np
 
 from pursuit.atoms.base import Atom, AtomSet, FiniteAtoms
-from pursuit.atoms.cone import Cone
 from pursuit.base.errors import InputError
 from pursuit.base.validation import Array
 from pursuit.methods import Method, as_method
@@ -146,11 +145,11 @@ def _tolerance(atoms: AtomSet) -> float:
 
 def _gain(atoms: AtomSet, c: Any) -> Any:
     """What an oracle maximises where ⟨d, z⟩ = c."""
-    return -c if isinstance(atoms, Cone) else np.abs(c)
+    return atoms.penalty.gain(c)
 
 
 def _gain_of(z: str, atoms: AtomSet) -> str:
-    return f"−⟨d, {z}⟩" if isinstance(atoms, Cone) else f"|⟨d, {z}⟩|"
+    return f"−⟨d, {z}⟩" if atoms.one_sided else f"|⟨d, {z}⟩|"
 
 
 def _examples(atoms: AtomSet, rng: np.random.Generator, draws: int) -> list[Atom]:
@@ -242,7 +241,7 @@ def _dual_norm_is_a_norm(atoms: AtomSet, directions: list[Array]) -> None:
             "dual_norm(2d) must be 2·dual_norm(d)",
         )
         _hold(
-            isinstance(atoms, Cone) or abs(atoms.dual_norm(-2 * d) - 2 * norm) <= 2 * slack,
+            atoms.one_sided or abs(atoms.dual_norm(-2 * d) - 2 * norm) <= 2 * slack,
             atoms,
             "dual_norm(−2d) must be 2·dual_norm(d): the set stands for A ∪ −A",
         )
@@ -402,7 +401,7 @@ def _finite_operations(atoms: FiniteAtoms, rng: np.random.Generator) -> None:
 def _admissible_slopes(atoms: FiniteAtoms, rng: np.random.Generator) -> None:
     c, coef = rng.standard_normal(len(atoms)), rng.choice([0.0, 1.0], len(atoms))
     before = c.copy()
-    stuck = (c > 0) & (coef == 0) & isinstance(atoms, Cone)
+    stuck = (c > 0) & (coef == 0) & atoms.one_sided
     _hold(
         np.array_equal(atoms.admissible(c, coef), np.where(stuck, 0, c)),
         atoms,
