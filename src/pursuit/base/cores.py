@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-import multiprocessing
 import os
+import sys
 from functools import cache
 from pathlib import Path
 
@@ -32,7 +32,10 @@ def thread_count(threads: int | None) -> int:
     pool = os.environ.get("OMP_NUM_THREADS", "").split(",")[0].strip()
     if pool.isdecimal() and int(pool) > 0:
         return min(int(pool), cores())
-    return 1 if multiprocessing.parent_process() is not None else cores()
+    # A process that was started by multiprocessing has it loaded; it takes time to import.
+    processes = sys.modules.get("multiprocessing.process")
+    started = processes is not None and processes.parent_process() is not None
+    return 1 if started else cores()
 
 
 def cores() -> int:
