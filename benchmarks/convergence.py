@@ -176,8 +176,7 @@ def race_sampled(
     case: Case, levels: list[float], cap: int, *, weights: Callable[..., np.ndarray], seconds: float
 ) -> Marks:
     """Ours with another sampling, computed from the problem."""
-    h = case.f.curvatures(case.atoms)
-    p = weights(h, case.f.evenness(case.atoms, h))
+    p = weights(*case.f.scales(case.atoms))
     return race(
         case, levels, cap, method=methods.accelerated(sampling=p / p.sum()), seconds=seconds
     )
@@ -363,7 +362,7 @@ def beside_scikit_learn(level: float = 1e-6, repeats: int = 5) -> Iterator[str]:
             return model.fit(X, y).coef_[0]
 
         def ours(X=X, y=y, l2=l2, atoms=atoms, goal=goal) -> Result:
-            how = {"target": goal, "tol": 0, "every": 10_000, "progress": False}
+            how = {"target": goal, "tol": 0, "every": 10_000, "progress": False, "threads": 1}
             return solve(Logistic(X, y, l2=l2), atoms, OURS, max_iter=10_000, **how)
 
         with warnings.catch_warnings():

@@ -21,10 +21,10 @@ from pursuit.objectives.forms import PointForm, Representation
 from pursuit.objectives.quadratic import (
     DENSE_LIMIT,
     doubled,
+    image_sums,
     largest_singular_value,
     linear_map,
     magnitudes,
-    power_sums,
     squared,
 )
 
@@ -122,14 +122,12 @@ class LinearModel(ThroughImage):
     def curvature(self, z: Array, image: Array) -> float:
         return self.bend * _dot(self.weights * image, image) + self.l2 * _dot(z, z)
 
-    def curvatures(self, atoms: FiniteAtoms) -> Array:
-        squares = power_sums(self.X, atoms, 2, self.weights)
-        return self.bend * squares + self.l2 * atoms.norms.astype(np.float64) ** 2
-
-    def evenness(self, atoms: FiniteAtoms, curvatures: Array) -> Array:
-        """(Σ √wᵢ|(Xz_j)ᵢ|)² bend/h_j: about the number of samples that z_j reaches."""
-        sums = power_sums(self.X, atoms, 1, np.sqrt(self.weights))
-        return np.where(sums > 0, self.bend * sums * sums / curvatures, 1.0)
+    def scales(self, atoms: FiniteAtoms) -> tuple[Array, Array]:
+        """h_j, and (Σ √wᵢ|(Xz_j)ᵢ|)² bend/h_j: about the number of samples that z_j reaches."""
+        sums, squares = image_sums(self.X, atoms, np.sqrt(self.weights))
+        h = self.bend * squares + self.l2 * atoms.norms.astype(np.float64) ** 2
+        reached = (sums > 0) & (h > 0)
+        return h, np.where(reached, self.bend * sums**2 / np.where(reached, h, 1), 1.0)
 
     @cached_property
     @single_threaded_blas
