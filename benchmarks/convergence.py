@@ -9,7 +9,6 @@ matching pursuit that did not arrive are to all that it had spent by then.
     python benchmarks/convergence.py --quick          a few runs of each row
     python benchmarks/convergence.py --only urban-651 --racers accelerated LSQR --out values.json
     python benchmarks/convergence.py --variants       ours in other settings, 5 runs of each row
-    python benchmarks/convergence.py --scene          all pixels of Urban, by encode
     python benchmarks/convergence.py --seconds        logistic losses, beside scikit-learn's lbfgs
 """
 
@@ -38,7 +37,6 @@ from convergence_problems import (
     golub,
     huber,
     least,
-    scene,
     toy,
     urban,
     w8a,
@@ -46,7 +44,7 @@ from convergence_problems import (
     wild_logistic,
 )
 
-from pursuit import Coordinates, ExactLineSearch, Logistic, Result, encode, methods, solve
+from pursuit import Coordinates, ExactLineSearch, Logistic, Result, methods, solve
 from pursuit.methods import NAMED, Method
 from pursuit.objectives.problem import Problem
 from pursuit.rules.run import Run
@@ -327,11 +325,7 @@ def main() -> None:
     parser.add_argument("--out", default="convergence.json", help="where all values are kept")
     parser.add_argument("--variants", action="store_true", help="ours with one thing changed")
     parser.add_argument("--seconds", action="store_true", help="CPU time beside scikit-learn")
-    parser.add_argument("--scene", action="store_true", help="all pixels of Urban instead")
     arguments = parser.parse_args()
-    if arguments.scene:
-        print(whole_scene())
-        return
     if arguments.seconds:
         print("\n".join(beside_scikit_learn()))
         return
@@ -350,7 +344,8 @@ def beside_scikit_learn(level: float = 1e-6, repeats: int = 5) -> Iterator[str]:
     from sklearn.linear_model import LogisticRegression
 
     sparse, dense = next(w8a()).f, dense_logistic()
-    rows = [("w8a", sparse.X, sparse.y, l2) for l2 in (sparse.l2, 1.0)]
+    by_rows = sparse.X.tocsr()  # as it was read
+    rows = [("w8a", by_rows, sparse.y, l2) for l2 in (sparse.l2, 1.0)]
     rows += [("dense 2,000 × 5,000", *dense, l2) for l2 in (1.0, 100.0)]
     for name, X, y, l2 in rows:
         f, atoms = Logistic(X, y, l2=l2), Coordinates(X.shape[1])
@@ -380,33 +375,6 @@ def timed(work: Callable[[], object]) -> float:
     began = time.process_time()
     work()
     return time.process_time() - began
-
-
-def whole_scene(iterations: int = 1000, level: float = 1e-6) -> str:
-    """(1/N) Σ ‖x_i − b_i‖² over all pixels of Urban, above its floor, by `encode` on one thread."""
-    pixels, endmembers = scene()
-    start = float((pixels**2).sum(axis=1).mean())
-    basis = np.linalg.qr(endmembers.T)[0]
-    floor = start - float(((pixels @ basis) ** 2).sum(axis=1).mean())
-
-    def run(method: str, most: int) -> tuple[float, float]:
-        """The loss above the floor, relative to the start, and the seconds of the processor."""
-        began = time.process_time()
-        codes = encode(pixels, endmembers, method, max_iter=most, threads=1, progress=False)
-        seconds = time.process_time() - began
-        return (float((codes.residual_norms**2).mean()) - floor) / (start - floor), seconds
-
-    needed = next(t for t in range(1, iterations) if run(OURS, t)[0] <= level)
-    seconds = min(run(OURS, needed)[1] for _ in range(5))
-    slow, longer = run(BASE, iterations)
-    return "\n".join(
-        [
-            f"Urban, {len(pixels):,} pixels over {len(endmembers)} of them, floor {floor:,.6f}",
-            f"  {OURS}: {level:g} of the start above it after {needed} iterations, "
-            f"{2 * needed} products, {seconds:.4f} s of the processor",
-            f"  {BASE}: {slow:.3g} after {iterations} iterations, {longer:.4f} s",
-        ]
-    )
 
 
 if __name__ == "__main__":
