@@ -50,13 +50,13 @@ class LinearStepper(ConjugateStepper):
         self.kept.put(1, u)
         low, gain = Plane(self._f, self.x, self.kept.rows(skip)).best(self._known())
         if gain > 0:
-            step = self.kept.total(low.delta, skip)
+            step = self.kept.total(low.delta, skip) | {"image": low.image}
             if self.close:  # of sums of sums little but rounding would be left
                 step = self.x.gather(step["coef"])
             self.x.shift(1.0, step)
             self.kept.keep(step)
             self._second.gain = gain
-            self._seen = self.x.image.copy(), low.samples
+            self._seen = None if self.close else (self.x.image.copy(), low.samples)
         return gain
 
     def _away(self) -> Shift:

@@ -6,6 +6,7 @@ few k × k numbers.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from operator import itemgetter
 
@@ -28,9 +29,13 @@ SAMPLES = 4096
 
 @dataclass
 class Look:
-    """f at a point of the plane, its slopes along the directions, and the samples."""
+    """f at a point of the plane, its slopes along the directions, and the samples.
+
+    `image` is δM: what the step from x takes off the image of x.
+    """
 
     delta: Array
+    image: Array
     value: float
     slopes: Array
     samples: Expansion
@@ -49,10 +54,11 @@ class Plane:
 
     def look(self, delta: Array, samples: Expansion | None = None) -> Look:
         """f at a point; its samples may be known."""
-        samples = samples or self.f.expansion(self.image - delta @ self.images)
+        image = delta @ self.images
+        samples = samples or self.f.expansion(self.image - image)
         ridge = self.offset - float(delta @ self.pull) + 0.5 * float(delta @ self.ridge @ delta)
         slopes = self.images @ samples.slopes + self.pull - self.ridge @ delta
-        return Look(delta, samples.value + ridge, slopes, samples)
+        return Look(delta, image, samples.value + ridge, slopes, samples)
 
     def gain(self, a: Look, b: Look) -> float:
         """A lower bound on f(a) − f(b) that is proved where it is above zero.
@@ -76,7 +82,7 @@ class Plane:
         """
         here, total = self.look(np.zeros(len(self.images)), samples), 0.0
         above = self.f.majorants(self.image)
-        bounds = np.einsum("ij,ij,j->i", self.images, self.images, above) + np.diag(self.ridge)
+        bounds = np.diag(self.ridge) + sum(part**2 @ bend for part, bend in self._pieces(above))
         for _ in range(NEWTON):
             surely = float((here.slopes**2 / np.where(bounds > 0, 2 * bounds, np.inf)).max())
             if surely <= ENOUGH * total:
@@ -107,12 +113,16 @@ class Plane:
     def _minimiser(self, bends: Array, slopes: Array) -> Array:
         """That of a quadratic with these bends, over what is more than rounding."""
         hessian: Array = self.ridge.copy()
-        for first in range(0, len(bends), SAMPLES):
-            part = self.images[:, first : first + SAMPLES]
-            hessian += (part * bends[first : first + SAMPLES]) @ part.T
+        for part, bend in self._pieces(bends):
+            hessian += (part * bend) @ part.T
         sizes = np.sqrt(np.diag(hessian))
         scale = np.where(sizes > 0, 1 / np.where(sizes > 0, sizes, 1), 0.0)
         scaled = hessian * np.outer(scale, scale)
         inverse = np.linalg.pinv(scaled, rcond=CUT * self.eps, hermitian=True)
         step: Array = scale * (inverse @ (scale * slopes))
         return step
+
+    def _pieces(self, each: Array) -> Iterator[tuple[Array, Array]]:
+        """The images, and numbers of the samples, some samples at a time."""
+        for first in range(0, len(each), SAMPLES):
+            yield self.images[:, first : first + SAMPLES], each[first : first + SAMPLES]

@@ -271,7 +271,8 @@ def image_sums(A: Any, atoms: FiniteAtoms, root: Array) -> tuple[Array, Array]:
 def _sums(columns: Any, root: Array) -> tuple[Array, Array]:
     """Of the columns of a matrix."""
     if not isinstance(columns, np.ndarray):
-        sizes = abs(columns)
+        shape, places = columns.shape, (columns.indices, columns.indptr)
+        sizes = type(columns)((np.abs(columns.data), *places), shape)
         absolute = np.asarray(root @ sizes).reshape(-1)
         sizes.data *= sizes.data
         return absolute, np.asarray(root**2 @ sizes).reshape(-1)
