@@ -88,7 +88,7 @@ def plane(f, atoms, x0, seed=1, count=3):
     weights = rng.standard_normal((count, len(atoms)))
     rows = [x.gather(row) for row in weights]
     directions = {name: np.array([row[name] for row in rows]) for name in rows[0]}
-    return Plane(f, x, directions), np.array([atoms.combine(row) for row in weights])
+    return Plane(x, directions), np.array([atoms.combine(row) for row in weights])
 
 
 @pytest.mark.parametrize("loss", ["logistic", "huber"])

@@ -13,9 +13,9 @@ from operator import itemgetter
 import numpy as np
 
 from pursuit.base.validation import Array
-from pursuit.objectives.linear_models import Expansion, LinearModel
-from pursuit.points.ambient import AmbientPoint
+from pursuit.objectives.linear_models import Expansion
 from pursuit.points.base import Shift
+from pursuit.points.linear import LinearPoint
 
 NEWTON, ENOUGH = 3, 0.02
 """The most steps on one plane; they end where no direction promises this share of the gain."""
@@ -44,8 +44,9 @@ class Look:
 class Plane:
     """f(x − Σ δ_i d_i) as a function of δ; `directions` are rows of matrices."""
 
-    def __init__(self, f: LinearModel, x: AmbientPoint, directions: Shift) -> None:
-        self.f, self.image = f, x.image
+    def __init__(self, x: LinearPoint, directions: Shift) -> None:
+        f = self.f = x.f
+        self.image, self.known = x.image, x.known
         self.images = directions["image"].astype(np.float64, copy=False)
         rows, here = (a.astype(np.float64, copy=False) for a in (directions["x"], x.x))
         self.ridge, self.pull = f.l2 * (rows @ rows.T), f.l2 * (rows @ here)
@@ -74,13 +75,13 @@ class Plane:
         diverged = float(change @ (change / np.where(weights > 0, weights, 1))) / self.f.bend
         return float(b.slopes @ step) + 0.5 * (diverged + float(step @ self.ridge @ step))
 
-    def best(self, samples: Expansion | None = None) -> tuple[Look, float]:
+    def best(self) -> tuple[Look, float]:
         """A low point, and a proved lower bound on what it gains.
 
         Newton's step has to gain what the best direction by itself surely would: else that of a
         quadratic above f is taken.
         """
-        here, total = self.look(np.zeros(len(self.images)), samples), 0.0
+        here, total = self.look(np.zeros(len(self.images)), self.known), 0.0
         above = self.f.majorants(self.image)
         bounds = np.diag(self.ridge) + sum(part**2 @ bend for part, bend in self._pieces(above))
         for _ in range(NEWTON):
