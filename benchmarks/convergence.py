@@ -35,14 +35,15 @@ from convergence_problems import (
     clusters,
     dense_logistic,
     diagonal,
-    golub,
     huber,
     least,
+    microarray,
     toy,
     urban,
     w8a,
     wild,
     wild_logistic,
+    words,
 )
 
 from pursuit import Coordinates, ExactLineSearch, Logistic, Result, methods, solve
@@ -87,12 +88,15 @@ ROWS = {
     "clusters": Row(clusters, 5, cap=10_000, seconds=10.0),
     "w8a": Row(w8a, None, seconds=25.0, quadratic=False),
     "w8a-weak": Row(partial(w8a, 1000.0), None, seconds=25.0, quadratic=False),
-    "golub": Row(golub, None, seconds=25.0, quadratic=False),
+    "golub": Row(partial(microarray, "golub"), None, seconds=25.0, quadratic=False),
     "wild-logistic": Row(wild_logistic, 5, cap=10_000, seconds=10.0, quadratic=False),
     "huber": Row(partial(huber, 1.0), 5, cap=10_000, seconds=10.0, quadratic=False),
     "huber-narrow": Row(partial(huber, 0.01), 5, cap=10_000, seconds=10.0, quadratic=False),
     "huber-wild": Row(partial(huber, 1.0, 2.0), 5, cap=10_000, seconds=10.0, quadratic=False),
+    "alon": Row(partial(microarray, "alon"), None, seconds=25.0, quadratic=False),
+    "words": Row(words, 5, cap=10_000, seconds=10.0, quadratic=False),
 }
+"""The last two had no say in how the sampling was chosen."""
 
 
 # Racing -------------------------------------------------------------------------------------
