@@ -167,6 +167,28 @@ def test_an_iteration_counts_one_look_and_one_combination(kind):
     assert runs == [14, 16]
 
 
+@pytest.mark.parametrize("loss", ["logistic", "huber"])
+def test_what_a_point_knows_of_its_samples_is_to_the_last_bit_what_f_says(loss):
+    """Up to the last steps, which are gathered anew; then nothing is known."""
+    f = logistic(2)
+    if loss == "huber":
+        f = Huber(f.X, np.random.default_rng(2).standard_t(1.5, 60), delta=0.3, l2=0.1)
+    run = Run(Problem(f, Coordinates(12)), 0)
+    point = choose(f, run.problem.atoms, np.zeros(12), Needs.VECTOR)
+    stepper = Conjugate().start(run, methods.accelerated().advance, point)
+    knew = []
+    while stepper.step().gamma:
+        x = stepper.x
+        knew.append(x.known is not None)
+        assert x.value() == f.value_at(x.x, x.image)
+        assert np.array_equal(x.correlations(), f.gradient_at(x.x, x.image))
+    assert knew[0]
+    assert not knew[-1]
+    stepper.x.know(f.expansion(stepper.x.image))
+    stepper.x.move(0.5, 3)
+    assert stepper.x.known is None
+
+
 @pytest.mark.parametrize(
     "wrap", [np.asarray, csr_array, aslinearoperator], ids=["dense", "sparse", "operator"]
 )
