@@ -8,6 +8,7 @@ from functools import cache
 
 import numpy as np
 from scipy.io import loadmat
+from scipy.sparse import csr_array
 
 from pursuit import Coordinates, Dictionary, Huber, LeastSquares, Logistic, SquaredDistance
 from pursuit.files.data import find
@@ -125,15 +126,25 @@ def w8a(weaker: float = 1.0) -> Iterator[Case]:
     yield linear(Logistic(X.tocsr(), y, l2=1e-4 * X.shape[0] / weaker))
 
 
-def golub() -> Iterator[Case]:
-    """Logistic loss of 72 samples with 7,129 standardised genes over coordinates, l2 = 1/N."""
-    path = find("microarray/golub.npz")
+def microarray(name: str) -> Iterator[Case]:
+    """Logistic loss of few samples with thousands of standardised genes, l2 = 1/N."""
+    path = find(f"microarray/{name}.npz")
     if path is None:
-        raise SystemExit("microarray/golub.npz is not there: set PURSUIT_DATA")
+        raise SystemExit(f"microarray/{name}.npz is not there: set PURSUIT_DATA")
     with np.load(path) as file:
         X, labels = file["X"].astype(np.float64), file["y"]
     X = (X - X.mean(axis=0)) / X.std(axis=0)
     yield linear(Logistic(X, np.where(labels == labels[0], 1.0, -1.0), l2=1 / len(X)))
+
+
+def words(runs: int = 5) -> Iterator[Case]:
+    """5,000 samples of 400 words, the k-th of which is in a share 1/(k + 2) of them, l2 = 0.1."""
+    for seed in range(runs):
+        rng = np.random.default_rng(seed)
+        X = csr_array((rng.random((5000, 400)) < 1 / np.arange(2, 402)).astype(float))
+        seen = X @ rng.standard_normal(400)
+        y = np.where(seen - np.median(seen) + rng.logistic(size=5000) > 0, 1.0, -1.0)
+        yield linear(Logistic(X, y, l2=0.1))
 
 
 def wild_logistic(runs: int = 5) -> Iterator[Case]:

@@ -1,4 +1,4 @@
-"""encode() equals solve() signal by signal for the random and the paper's accelerated methods."""
+"""encode() equals solve() signal by signal: random, the paper's accelerated, accelerated."""
 
 from dataclasses import replace
 
@@ -104,3 +104,19 @@ def test_draws_are_uniform_and_those_of_x_and_v_are_independent(name):
             np.testing.assert_allclose(shares, 1 / 7, atol=0.004)
     assert (picks.size > 0) == (name != "accelerated-matching-pursuit")
     assert (probes.size > 0) == (name == "accelerated-matching-pursuit")
+
+
+@pytest.mark.parametrize("unit_atoms", [True, False])
+@pytest.mark.parametrize(("n", "d"), [*SIZES, (40, 60), (150, 90)])
+def test_the_first_steps_of_conjugate_gradients_are_those_of_solve(n, d, unit_atoms):
+    """With all earlier steps kept and without, over few atoms and many."""
+    rows, rng = problem_of(n, d, n + unit_atoms)
+    signals, lengths = rng.standard_normal((3, d)), np.linalg.norm(rows, axis=1)
+    how = {"tol": 0, "unit_atoms": unit_atoms}
+    for steps in range(1, min(n, d, 10)):
+        codes = encode(signals, rows, "accelerated", max_iter=steps, unit_atoms=unit_atoms)
+        for signal, ours in zip(signals, codes.matrix.toarray(), strict=True):
+            f, atoms = SquaredDistance(signal), Dictionary(rows)
+            theirs = solve(f, atoms, "accelerated", max_iter=steps, **how).coef.toarray()
+            error = np.abs((ours - theirs) * lengths).max()
+            assert error <= 1e-8 * np.abs(theirs * lengths).max(), steps

@@ -12,7 +12,7 @@ import pursuit
 from pursuit.base.products import LARGE
 from pursuit.methods import NAMED
 
-SAMPLED = ("matching-pursuit", "accelerated-random", "orthogonal")
+SAMPLED = ("matching-pursuit", "accelerated", "accelerated-random", "orthogonal")
 
 
 def mark(result):

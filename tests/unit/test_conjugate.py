@@ -88,7 +88,7 @@ def plane(f, atoms, x0, seed=1, count=3):
     weights = rng.standard_normal((count, len(atoms)))
     rows = [x.gather(row) for row in weights]
     directions = {name: np.array([row[name] for row in rows]) for name in rows[0]}
-    return Plane(f, x, directions), np.array([atoms.combine(row) for row in weights])
+    return Plane(x, directions), np.array([atoms.combine(row) for row in weights])
 
 
 @pytest.mark.parametrize("loss", ["logistic", "huber"])
@@ -165,6 +165,28 @@ def test_an_iteration_counts_one_look_and_one_combination(kind):
     }[kind]
     runs = [solve(f, atoms, "accelerated", max_iter=T, tol=0).counts.products for T in (7, 8)]
     assert runs == [14, 16]
+
+
+@pytest.mark.parametrize("loss", ["logistic", "huber"])
+def test_what_a_point_knows_of_its_samples_is_to_the_last_bit_what_f_says(loss):
+    """Up to the last steps, which are gathered anew; then nothing is known."""
+    f = logistic(2)
+    if loss == "huber":
+        f = Huber(f.X, np.random.default_rng(2).standard_t(1.5, 60), delta=0.3, l2=0.1)
+    run = Run(Problem(f, Coordinates(12)), 0)
+    point = choose(f, run.problem.atoms, np.zeros(12), Needs.VECTOR)
+    stepper = Conjugate().start(run, methods.accelerated().advance, point)
+    knew = []
+    while stepper.step().gamma:
+        x = stepper.x
+        knew.append(x.known is not None)
+        assert x.value() == f.value_at(x.x, x.image)
+        assert np.array_equal(x.correlations(), f.gradient_at(x.x, x.image))
+    assert knew[0]
+    assert not knew[-1]
+    stepper.x.know(f.expansion(stepper.x.image))
+    stepper.x.move(0.5, 3)
+    assert stepper.x.known is None
 
 
 @pytest.mark.parametrize(

@@ -9,9 +9,9 @@ from pursuit.acceleration.basis import QuadraticStepper
 from pursuit.acceleration.linear import LinearStepper
 from pursuit.atoms.base import FiniteAtoms
 from pursuit.atoms.sampling import Sampling, as_sampling
-from pursuit.base.validation import Array, count
+from pursuit.base.validation import count
 from pursuit.geometry.guarantee import Guarantee
-from pursuit.geometry.preconditioner import curvatures, preconditioner
+from pursuit.geometry.preconditioner import curved_sampling, preconditioner
 from pursuit.objectives.base import QuadraticObjective
 from pursuit.objectives.linear_models import LinearModel
 from pursuit.objectives.problem import Problem
@@ -52,8 +52,8 @@ class Conjugate(Momentum):
         if not isinstance(x, AmbientPoint):  # a Gram matrix would cost a product for each atom
             x = choose(f, atoms, x.vector, Needs.VECTOR)
         assert isinstance(x, AmbientPoint)
-        h = curvatures(f, atoms)
-        p = self.sampled(run.problem, h).p
+        sampling, h = curved_sampling(f, atoms)
+        p = sampling.p if self.sampling is None else as_sampling(atoms, self.sampling).p
         if isinstance(f, LinearModel):
             return LinearStepper(run, x, p, h, most or FEW)
         return QuadraticStepper(run, x, p, h, most or ALL)
@@ -69,8 +69,8 @@ class Conjugate(Momentum):
         seen = isinstance(problem.f, (QuadraticObjective, LinearModel))
         return seen and isinstance(problem.atoms, FiniteAtoms)
 
-    def sampled(self, problem: Problem, h: Array | None = None) -> Sampling:
-        """The sampling in use; the curvatures of the atoms may be known."""
+    def sampled(self, problem: Problem) -> Sampling:
+        """The sampling in use."""
         if self.sampling is None and isinstance(problem.atoms, FiniteAtoms):
-            return preconditioner(problem.f, problem.atoms, h)
+            return preconditioner(problem.f, problem.atoms)
         return as_sampling(problem.atoms, self.sampling)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
@@ -72,9 +72,12 @@ class Directions(Memory):
         """Forget all that are kept."""
         self._kept = 0
 
-    def total(self, weights: Array, skip: int = 0) -> Shift:
-        """Σ weights_i d_i."""
+    def total(self, weights: Array, skip: int = 0, names: Iterable[str] | None = None) -> Shift:
+        """Σ weights_i d_i, or those of its arrays that are asked for."""
+        rows = self.rows(skip)
         return {
-            name: (weights.astype(rows.dtype, copy=False) @ rows).reshape(self._shapes[name])
-            for name, rows in self.rows(skip).items()
+            name: (weights.astype(rows[name].dtype, copy=False) @ rows[name]).reshape(
+                self._shapes[name]
+            )
+            for name in names or rows
         }

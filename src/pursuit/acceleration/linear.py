@@ -10,9 +10,9 @@ from pursuit.acceleration.conjugate import ConjugateStepper
 from pursuit.acceleration.directions import Directions
 from pursuit.acceleration.plane import Plane
 from pursuit.base.validation import Array
-from pursuit.objectives.linear_models import Expansion, LinearModel
 from pursuit.points.ambient import AmbientPoint
 from pursuit.points.base import Shift
+from pursuit.points.linear import LinearPoint
 from pursuit.rules.memory import Memory
 from pursuit.rules.run import Run
 
@@ -33,12 +33,11 @@ class LinearStepper(ConjugateStepper):
     """x goes to a low point of x + span{v − x, u, the last steps}."""
 
     wait = 20
-    _seen: tuple[Array, Expansion] | None = None
+    x: LinearPoint
 
     def __init__(self, run: Run, x: AmbientPoint, p: Array, h: Array, memory: int) -> None:
         super().__init__(run, x, p, h)
-        assert isinstance(x.f, LinearModel)
-        self._f = x.f
+        assert isinstance(x, LinearPoint)
         self.kept = run.remember("directions", Directions(x.arrays(), memory, ahead=2))
         second = SecondSequence(x.x.astype(np.float64), x.image.astype(np.float64))
         self._second = run.remember("second", second)
@@ -48,15 +47,16 @@ class LinearStepper(ConjugateStepper):
         if not skip:
             self.kept.put(0, self._away())
         self.kept.put(1, u)
-        low, gain = Plane(self._f, self.x, self.kept.rows(skip)).best(self._known())
+        low, gain = Plane(self.x, self.kept.rows(skip)).best()
         if gain > 0:
-            step = self.kept.total(low.delta, skip)
+            step = self.kept.total(low.delta, skip, ("coef", "x")) | {"image": low.image}
             if self.close:  # of sums of sums little but rounding would be left
                 step = self.x.gather(step["coef"])
             self.x.shift(1.0, step)
+            if step["image"] is low.image:
+                self.x.know(low.samples)
             self.kept.keep(step)
             self._second.gain = gain
-            self._seen = self.x.image.copy(), low.samples
         return gain
 
     def _away(self) -> Shift:
@@ -64,12 +64,6 @@ class LinearStepper(ConjugateStepper):
         here, v = self.x.arrays(), self._second
         known = {"coef": self.memory.v, "x": v.x, "image": v.image}
         return {name: known[name] - here[name] for name in here}
-
-    def _known(self) -> Expansion | None:
-        """The samples at x, where the last plane has seen them to the last bit."""
-        if self._seen is None or self.x.image.dtype != np.float64:
-            return None
-        return self._seen[1] if np.array_equal(self._seen[0], self.x.image) else None
 
     def _follow(self, alpha: float, u: Shift) -> None:
         second = self._second

@@ -6,15 +6,16 @@ few k × k numbers.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from operator import itemgetter
 
 import numpy as np
 
 from pursuit.base.validation import Array
-from pursuit.objectives.linear_models import Expansion, LinearModel
-from pursuit.points.ambient import AmbientPoint
+from pursuit.objectives.linear_models import Expansion
 from pursuit.points.base import Shift
+from pursuit.points.linear import LinearPoint
 
 NEWTON, ENOUGH = 3, 0.02
 """The most steps on one plane; they end where no direction promises this share of the gain."""
@@ -28,9 +29,13 @@ SAMPLES = 4096
 
 @dataclass
 class Look:
-    """f at a point of the plane, its slopes along the directions, and the samples."""
+    """f at a point of the plane, its slopes along the directions, and the samples.
+
+    `image` is δM: what the step from x takes off the image of x.
+    """
 
     delta: Array
+    image: Array
     value: float
     slopes: Array
     samples: Expansion
@@ -39,8 +44,9 @@ class Look:
 class Plane:
     """f(x − Σ δ_i d_i) as a function of δ; `directions` are rows of matrices."""
 
-    def __init__(self, f: LinearModel, x: AmbientPoint, directions: Shift) -> None:
-        self.f, self.image = f, x.image
+    def __init__(self, x: LinearPoint, directions: Shift) -> None:
+        f = self.f = x.f
+        self.image, self.known = x.image, x.known
         self.images = directions["image"].astype(np.float64, copy=False)
         rows, here = (a.astype(np.float64, copy=False) for a in (directions["x"], x.x))
         self.ridge, self.pull = f.l2 * (rows @ rows.T), f.l2 * (rows @ here)
@@ -49,10 +55,11 @@ class Plane:
 
     def look(self, delta: Array, samples: Expansion | None = None) -> Look:
         """f at a point; its samples may be known."""
-        samples = samples or self.f.expansion(self.image - delta @ self.images)
+        image = delta @ self.images
+        samples = samples or self.f.expansion(self.image - image)
         ridge = self.offset - float(delta @ self.pull) + 0.5 * float(delta @ self.ridge @ delta)
         slopes = self.images @ samples.slopes + self.pull - self.ridge @ delta
-        return Look(delta, samples.value + ridge, slopes, samples)
+        return Look(delta, image, samples.value + ridge, slopes, samples)
 
     def gain(self, a: Look, b: Look) -> float:
         """A lower bound on f(a) − f(b) that is proved where it is above zero.
@@ -68,15 +75,15 @@ class Plane:
         diverged = float(change @ (change / np.where(weights > 0, weights, 1))) / self.f.bend
         return float(b.slopes @ step) + 0.5 * (diverged + float(step @ self.ridge @ step))
 
-    def best(self, samples: Expansion | None = None) -> tuple[Look, float]:
+    def best(self) -> tuple[Look, float]:
         """A low point, and a proved lower bound on what it gains.
 
         Newton's step has to gain what the best direction by itself surely would: else that of a
         quadratic above f is taken.
         """
-        here, total = self.look(np.zeros(len(self.images)), samples), 0.0
+        here, total = self.look(np.zeros(len(self.images)), self.known), 0.0
         above = self.f.majorants(self.image)
-        bounds = np.einsum("ij,ij,j->i", self.images, self.images, above) + np.diag(self.ridge)
+        bounds = np.diag(self.ridge) + sum(part**2 @ bend for part, bend in self._pieces(above))
         for _ in range(NEWTON):
             surely = float((here.slopes**2 / np.where(bounds > 0, 2 * bounds, np.inf)).max())
             if surely <= ENOUGH * total:
@@ -107,12 +114,16 @@ class Plane:
     def _minimiser(self, bends: Array, slopes: Array) -> Array:
         """That of a quadratic with these bends, over what is more than rounding."""
         hessian: Array = self.ridge.copy()
-        for first in range(0, len(bends), SAMPLES):
-            part = self.images[:, first : first + SAMPLES]
-            hessian += (part * bends[first : first + SAMPLES]) @ part.T
+        for part, bend in self._pieces(bends):
+            hessian += (part * bend) @ part.T
         sizes = np.sqrt(np.diag(hessian))
         scale = np.where(sizes > 0, 1 / np.where(sizes > 0, sizes, 1), 0.0)
         scaled = hessian * np.outer(scale, scale)
         inverse = np.linalg.pinv(scaled, rcond=CUT * self.eps, hermitian=True)
         step: Array = scale * (inverse @ (scale * slopes))
         return step
+
+    def _pieces(self, each: Array) -> Iterator[tuple[Array, Array]]:
+        """The images, and numbers of the samples, some samples at a time."""
+        for first in range(0, len(each), SAMPLES):
+            yield self.images[:, first : first + SAMPLES], each[first : first + SAMPLES]

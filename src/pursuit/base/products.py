@@ -1,6 +1,6 @@
 """Products with large arrays in fixed blocks, which the threads of a run share.
 
-What is computed depends on the shape of the array alone. With BLAS at one thread, as inside
+What is computed depends on the shape and layout of the array alone. With BLAS at one thread, as in
 `pursuit.base.threads.Crew`, no bit depends on how many threads there are.
 """
 
@@ -28,8 +28,20 @@ def times(A: Any, x: Array) -> Array:
     if not isinstance(A, np.ndarray) or A.size < LARGE:
         product: Array = A @ x
         return product
+    if x.ndim == 2:
+        return _stacked(A, x)
+    if not x.any():  # where a run begins
+        return np.zeros(len(A), np.result_type(A, x))
+    return _stacked(A, x) if _by_rows(A) else _summed(A, x)
+
+
+def _by_rows(A: Array) -> bool:
+    """Whether blocks of rows are cut: numbers that lie together, where that gives enough blocks."""
     rows, columns = A.shape
-    return _stacked(A, x) if rows >= columns or x.ndim == 2 else _summed(A, x)
+    together = rows if A.flags.c_contiguous else columns
+    if together >= PIECES * STEP:
+        return A.flags.c_contiguous
+    return bool(rows >= columns)
 
 
 def row_by_row(A: Array, x: Array) -> Array:

@@ -11,25 +11,24 @@ from pursuit.base.validation import Array
 from pursuit.objectives.base import Objective
 
 
-def preconditioner(f: Objective, atoms: FiniteAtoms, h: Array | None = None) -> Sampling:
+def preconditioner(f: Objective, atoms: FiniteAtoms) -> Sampling:
     """p_j ∝ (evenness of z_j)^¼ / h_j, with h_j the curvature of f along z_j.
 
     p_j z_j z_jᵀ then depends on no scale of the atoms, nor of the columns of a linear model. For
     quadratics it is 1/h_j. Atoms that reach many samples of a linear model alike get more, since
-    curvatures bound what f bends far too well there (`Objective.evenness`). `h` may be known.
+    there h_j bounds what f bends by too much (`Objective.scales`).
     """
-    h = curvatures(f, atoms) if h is None else h
-    weights = f.evenness(atoms, h) ** 0.25 / h
-    return Sampling(atoms, weights / weights.sum())
+    return curved_sampling(f, atoms)[0]
 
 
-def curvatures(f: Objective, atoms: FiniteAtoms) -> Array:
-    """h_j, raised to rounding for atoms along which f is flat as far as that tells."""
+def curved_sampling(f: Objective, atoms: FiniteAtoms) -> tuple[Sampling, Array]:
+    """The same with the h_j, raised to rounding where f is flat as far as that tells."""
     with np.errstate(over="ignore"):
-        h, squares = f.curvatures(atoms), atoms.norms.astype(np.float64) ** 2
+        (h, even), squares = f.scales(atoms), atoms.norms.astype(np.float64) ** 2
     wrong = np.flatnonzero(~np.isfinite(h))
     if wrong.size:
         raise InputError(f"f: its curvature along atom {wrong[0]} is out of the range of numbers")
     eps = float(np.finfo(np.result_type(f.dtype, atoms.dtype)).eps)
-    raised: Array = np.maximum(h, f.flat(eps) * squares * (h / squares).max())
-    return raised
+    h = np.maximum(h, f.flat(eps) * squares * (h / squares).max())
+    weights = even**0.25 / h
+    return Sampling(atoms, weights / weights.sum()), h

@@ -91,12 +91,15 @@ class Objective(ABC):
         """f with its data in float64; itself where it has no other."""
         return self
 
-    def curvatures(self, atoms: FiniteAtoms) -> Array:
-        """`curvature` of every atom of a finite set."""
+    def scales(self, atoms: FiniteAtoms) -> tuple[Array, Array]:
+        """`curvature` of every atom, and how evenly its image is spread over the samples.
+
+        The second are ones where that says nothing about f.
+        """
         each = (
             self.curvature(atoms.vector(j), self.atom_image(atoms, j)) for j in range(len(atoms))
         )
-        return np.fromiter(each, np.float64, len(atoms))
+        return np.fromiter(each, np.float64, len(atoms)), np.ones(len(atoms))
 
     def flat(self, eps: float) -> float:
         """The share of Σ a_j²h_j below which the curvature of Σ a_j z_j, as computed, is rounding.
@@ -104,10 +107,6 @@ class Objective(ABC):
         h_j is the curvature of z_j. That of a sum of squares is as small as its terms allow.
         """
         return (ULPS * eps) ** 2
-
-    def evenness(self, atoms: FiniteAtoms, curvatures: Array) -> Array:
-        """How evenly the image of each atom is spread; ones where that says nothing about f."""
-        return np.ones(len(atoms))
 
     def origin(self, atoms: AtomSet) -> Array:
         """Zero, where a run begins unless told otherwise."""

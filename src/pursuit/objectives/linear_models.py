@@ -21,10 +21,10 @@ from pursuit.objectives.forms import PointForm, Representation
 from pursuit.objectives.quadratic import (
     DENSE_LIMIT,
     doubled,
+    image_sums,
     largest_singular_value,
     linear_map,
     magnitudes,
-    power_sums,
     squared,
 )
 
@@ -104,11 +104,18 @@ class LinearModel(ThroughImage):
         return times(self.X, x)
 
     def value_at(self, x: Array, image: Array) -> float:
-        value = float(self.losses(image).sum(dtype=np.float64))
-        return value + 0.5 * self.l2 * _dot(x, x) if self.l2 else value
+        return self.whole(x, float(self.losses(image).sum(dtype=np.float64)))
+
+    def whole(self, x: Array, losses: float) -> float:
+        """f(x), the sum of the losses being known."""
+        return losses + 0.5 * self.l2 * _dot(x, x) if self.l2 else losses
 
     def gradient_at(self, x: Array, image: Array) -> Array:
-        gradient = times(self.X.T, self.slopes(image))
+        return self.pulled(x, self.slopes(image))
+
+    def pulled(self, x: Array, slopes: Array) -> Array:
+        """∇f(x), the slopes of the losses being known."""
+        gradient = times(self.X.T, slopes)
         return gradient + self.l2 * x if self.l2 else gradient
 
     def gradient_rounding(self, x: Array) -> float:
@@ -122,14 +129,12 @@ class LinearModel(ThroughImage):
     def curvature(self, z: Array, image: Array) -> float:
         return self.bend * _dot(self.weights * image, image) + self.l2 * _dot(z, z)
 
-    def curvatures(self, atoms: FiniteAtoms) -> Array:
-        squares = power_sums(self.X, atoms, 2, self.weights)
-        return self.bend * squares + self.l2 * atoms.norms.astype(np.float64) ** 2
-
-    def evenness(self, atoms: FiniteAtoms, curvatures: Array) -> Array:
-        """(Σ √wᵢ|(Xz_j)ᵢ|)² bend/h_j: about the number of samples that z_j reaches."""
-        sums = power_sums(self.X, atoms, 1, np.sqrt(self.weights))
-        return np.where(sums > 0, self.bend * sums * sums / curvatures, 1.0)
+    def scales(self, atoms: FiniteAtoms) -> tuple[Array, Array]:
+        """h_j, and (Σ √wᵢ|(Xz_j)ᵢ|)² bend/h_j: about the number of samples that z_j reaches."""
+        sums, squares = image_sums(self.X, atoms, np.sqrt(self.weights))
+        h = self.bend * squares + self.l2 * atoms.norms.astype(np.float64) ** 2
+        reached = (sums > 0) & (h > 0)
+        return h, np.where(reached, self.bend * sums**2 / np.where(reached, h, 1), 1.0)
 
     @cached_property
     @single_threaded_blas
@@ -191,7 +196,7 @@ class Logistic(LinearModel):
 
     def slopes(self, u: Array, rows: Rows = EVERY) -> Array:
         t, far = self._margins(u, rows)
-        return self._slopes(t, far, 1 / (1 + far), rows)
+        return self._slopes(t, 1 / (1 + far), rows)
 
     def bends(self, u: Array, rows: Rows = EVERY) -> Array:
         _, far = self._margins(u, rows)
@@ -201,12 +206,13 @@ class Logistic(LinearModel):
     def expansion(self, u: Array) -> Expansion:
         t, far = self._margins(u, EVERY)
         near: Array = 1 / (1 + far)
-        losses: Array = np.log1p(far) - np.minimum(t, 0)
+        losses: Array = np.log1p(far)
+        losses -= np.minimum(t, 0)
         losses *= self.weights
-        bends: Array = far * near * near
-        bends *= self.weights
-        slopes = self._slopes(t, far, near, EVERY)
-        return Expansion(float(losses.sum(dtype=np.float64)), slopes, bends)
+        far *= near  # and these are the bends
+        far *= near
+        far *= self.weights
+        return Expansion(float(losses.sum(dtype=np.float64)), self._slopes(t, near, EVERY), far)
 
     def _margins(self, u: Array, rows: Rows) -> tuple[Array, Array]:
         """t = y·u, and exp(−|t|), of which everything else is made without overflow."""
@@ -214,10 +220,11 @@ class Logistic(LinearModel):
         far: Array = np.exp(-np.abs(t))
         return t, far
 
-    def _slopes(self, t: Array, far: Array, near: Array, rows: Rows) -> Array:
-        """−w y/(1 + exp(t))."""
-        slopes: Array = self._signed[rows] * near
-        slopes *= np.where(t > 0, far, 1)
+    def _slopes(self, t: Array, near: Array, rows: Rows) -> Array:
+        """−w y/(1 + exp(t)); a choice by the sign of t would take longer than another exp."""
+        slopes: Array = np.exp(-np.maximum(t, 0))
+        slopes *= near
+        slopes *= self._signed[rows]
         return slopes
 
     @cached_property

@@ -66,9 +66,8 @@ class SquaredDistance(QuadraticObjective):
     def curvature(self, z: Array, image: Array) -> float:
         return float(np.vdot(z, z))
 
-    def curvatures(self, atoms: FiniteAtoms) -> Array:
-        squares: Array = atoms.norms.astype(np.float64) ** 2
-        return squares
+    def scales(self, atoms: FiniteAtoms) -> tuple[Array, Array]:
+        return atoms.norms.astype(np.float64) ** 2, np.ones(len(atoms))
 
 
 class LeastSquares(ThroughImage, QuadraticObjective):
@@ -142,8 +141,8 @@ class LeastSquares(ThroughImage, QuadraticObjective):
     def atom_image(self, atoms: AtomSet, z: Atom) -> Array:
         return atoms.image(self.A, z)
 
-    def curvatures(self, atoms: FiniteAtoms) -> Array:
-        return power_sums(self.A, atoms, 2, np.ones(len(self.b)))
+    def scales(self, atoms: FiniteAtoms) -> tuple[Array, Array]:
+        return image_sums(self.A, atoms, np.ones(len(self.b)))[1], np.ones(len(atoms))
 
 
 class Quadratic(ThroughImage, QuadraticObjective):
@@ -262,23 +261,28 @@ def doubled(A: Any) -> Any:
     return A.astype(np.float64) if hasattr(A, "astype") else A
 
 
-def power_sums(A: Any, atoms: FiniteAtoms, power: int, weights: Array) -> Array:
-    """Σ_i weights_i |(A z_j)_i|^power for every atom, power 1 or 2, in float64."""
-    sums = [_sums(columns, power, weights.astype(np.float64)) for columns in atoms.images(A)]
-    return np.concatenate(sums)
+def image_sums(A: Any, atoms: FiniteAtoms, root: Array) -> tuple[Array, Array]:
+    """Σ_i root_i|(A z_j)_i| and Σ_i (root_i (A z_j)_i)² for every atom, in float64."""
+    sums = [_sums(columns, root.astype(np.float64)) for columns in atoms.images(A)]
+    absolute, squared = (np.concatenate(part) for part in zip(*sums, strict=True))
+    return absolute, squared
 
 
-def _sums(columns: Any, power: int, weights: Array) -> Array:
+def _sums(columns: Any, root: Array) -> tuple[Array, Array]:
     """Of the columns of a matrix."""
-    change = np.abs if power == 1 else np.square
     if not isinstance(columns, np.ndarray):
-        columns = columns.copy()
-        change(columns.data, out=columns.data)
-        return np.asarray(weights @ columns, np.float64).reshape(-1)
-    total = np.zeros(columns.shape[1])
+        shape, places = columns.shape, (columns.indices, columns.indptr)
+        sizes = type(columns)((np.abs(columns.data), *places), shape)
+        absolute = np.asarray(root @ sizes).reshape(-1)
+        sizes.data *= sizes.data
+        return absolute, np.asarray(root**2 @ sizes).reshape(-1)
+    absolute, squared = np.zeros((2, columns.shape[1]))
     for first in range(0, len(columns), ROWS):  # few enough to stay in the cache
-        total += weights[first : first + ROWS] @ change(columns[first : first + ROWS])
-    return total
+        part, sizes = root[first : first + ROWS], np.abs(columns[first : first + ROWS])
+        absolute += part @ sizes
+        sizes *= sizes
+        squared += part**2 @ sizes
+    return absolute, squared
 
 
 def largest_singular_value(A: Any) -> float:

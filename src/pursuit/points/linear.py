@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from pursuit.atoms.base import Atom
-from pursuit.objectives.linear_models import LinearModel
+from pursuit.base.validation import Array
+from pursuit.objectives.linear_models import Expansion, LinearModel
 from pursuit.points.ambient import AmbientPoint
 
 
@@ -13,6 +14,25 @@ class LinearPoint(AmbientPoint):
     """β and u = Xβ. Slope, curvature and step along an atom touch only the samples it reaches."""
 
     f: LinearModel
+    known: Expansion | None
+    """The samples at u, where someone has told; to the last bit what f says of them."""
+
+    def know(self, samples: Expansion) -> None:
+        """Take what is known of the samples at u, until x changes."""
+        if self.image.dtype == np.float64:
+            self.known = samples
+
+    def value(self) -> float:
+        return super().value() if self.known is None else self.f.whole(self.x, self.known.value)
+
+    def _observed(self) -> Array:
+        if self._gradient is None and self.known is not None:
+            self._gradient = self.f.pulled(self.x, self.known.slopes)
+        return super()._observed()
+
+    def _changed(self) -> None:
+        super()._changed()
+        self.known = None
 
     def slope(self, z: Atom) -> float:
         if self._correlations is not None or self._gradient is not None:
