@@ -96,7 +96,7 @@ ROWS = {
     "alon": Row(partial(microarray, "alon"), None, seconds=25.0, quadratic=False),
     "words": Row(words, 5, cap=10_000, seconds=10.0, quadratic=False),
 }
-"""The last two had no say in how the sampling was chosen."""
+"""The last two were added after the sampling was fixed."""
 
 
 # Racing -------------------------------------------------------------------------------------
