@@ -57,7 +57,7 @@ def _largest_curvature(f: Objective, atoms: FiniteAtoms) -> Constant | None:
     with np.errstate(over="ignore", under="ignore"):
         bends = [_curvature(f, atoms, j, size) for j in range(len(atoms))]
     lower, upper = (max(side) for side in zip(*bends, strict=True))
-    if not np.isfinite(upper):
+    if not np.isfinite(upper) or (upper == 0 and not f.L):  # f.L tells where squares underflow
         return None
     ends = [product("L_A", end, size, size) for end in (lower, upper)]
     if isinstance(f, QuadraticObjective):

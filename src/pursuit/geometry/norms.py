@@ -52,7 +52,7 @@ def gauge(atoms: AtomSet, x: object) -> Constant:
         return Constant(atoms.gauge(point), Kind.EXACT, serves)
     if not isinstance(atoms, FiniteAtoms):
         raise InputError(f"atoms: {type(atoms).__name__} has no known gauge")
-    size, least = in_range("‖x‖", length(point)), float(lengths(atoms).min())
+    size, least = in_range("x", length(point)), float(lengths(atoms).min())
     if not atoms.spans(point / size if size else point):
         return Constant(np.inf, Kind.EXACT, serves)
     ends = _least_weights(atoms, point / size) if size else (0.0, 0.0)

@@ -40,4 +40,6 @@ def shares_of_any_sum(pixels: Array, endmembers: Array) -> tuple[float, Array]:
         return 0.0, norms
     atoms, lengths = unit_rows(endmembers[endmembers.any(axis=1)])
     fits = nonnegative_fits(unit, atoms, progress=False)
-    return float(fits.residual_norms.mean()), fits.coefficients @ (1 / lengths) * norms
+    with np.errstate(over="ignore"):  # pixels and endmembers of units that are far apart
+        sums = (fits.coefficients @ (lengths.min() / lengths)) * (norms / lengths.min())
+    return float(fits.residual_norms.mean()), sums

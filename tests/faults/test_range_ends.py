@@ -1,0 +1,71 @@
+"""Next to the largest and the smallest numbers: taken as others are, or refused."""
+
+import numpy as np
+import pytest
+
+from pursuit import Coordinates, Dictionary, InputError, LeastSquares, encode, geometry
+from pursuit.unmixing import unmix
+
+
+def test_atoms_whose_norm_is_no_number_are_refused():
+    rows = np.eye(3)
+    rows[1] = 1.5e308
+    for action in (lambda: Dictionary(rows), lambda: encode(np.eye(3), rows)):
+        with pytest.raises(InputError, match=r"^atoms: the norm of atom 1 is outside the range"):
+            action()
+    with pytest.raises(InputError, match=r"^signals: the norm of signal 1 is outside the range"):
+        encode(rows, np.eye(3))
+
+
+@pytest.mark.parametrize("unit_atoms", [True, False])
+def test_numbers_next_to_the_largest_are_encoded_as_others_are(unit_atoms):
+    # Next to them is 2**1024, a power of two that float64 does not have.
+    atoms = np.eye(4)[[0, 1, 2, 3, 0]] + 0.2
+    signals = np.random.default_rng(0).random((5, 4)) / 2
+    power = 2.0**1023
+    plain = encode(signals, atoms, n_nonzero=2, unit_atoms=unit_atoms)
+    codes = encode(signals * power, atoms * power, n_nonzero=2, unit_atoms=unit_atoms)
+    assert np.array_equal(codes.indices, plain.indices)
+    assert np.allclose(codes.values, plain.values, rtol=1e-12, atol=0)
+    assert np.allclose(codes.residual_norms, plain.residual_norms * power, rtol=1e-9, atol=1e290)
+
+
+def test_pixels_and_endmembers_beyond_the_squares_of_numbers_are_refused():
+    huge = np.full((2, 3), 1e260)
+    with pytest.raises(InputError, match=r"^pixels: expected numbers up to 1e\+250"):
+        unmix(huge, np.eye(3))
+    with pytest.raises(InputError, match=r"^endmembers: expected numbers up to 1e\+250"):
+        unmix(np.eye(3), huge)
+    with pytest.raises(InputError, match=r"^endmembers: the abundances in pixel 0 are outside"):
+        unmix(np.full((1, 3), 1e200), 1e-200 * np.eye(3), "none")
+
+
+@pytest.mark.filterwarnings("ignore:the fit is bad")
+def test_residuals_are_those_of_units_that_are_far_apart():
+    pixels, endmembers = np.full((2, 3), 1e-170), 1e170 * np.array([[1.0, 2.0, 3.0], [3.0, 1, 1]])
+    found = unmix(pixels, endmembers, "sum-to-one")
+    fits = found.abundances @ (endmembers / 1e170)
+    assert np.allclose(found.residual_norms / 1e170, np.linalg.norm(fits, axis=1))
+    small = unmix(pixels, endmembers, "none")
+    assert np.allclose(small.residual_norms / 1e-170, np.sqrt(3))
+
+
+def test_free_abundances_of_nearly_dependent_endmembers_fit_to_the_last_digit():
+    rng = np.random.default_rng(0)
+    endmembers = rng.standard_normal(6) + 1e-8 * rng.standard_normal((6, 6))
+    pixels = 2.0 * endmembers
+    found = unmix(pixels, endmembers, "none")
+    assert found.residual_norms.max() < 1e-13
+
+
+def test_constants_out_of_range_are_refused():
+    atoms = Dictionary(1e200 * np.eye(2))
+    with pytest.raises(InputError, match=r"^‖d‖_\{A\*\}: "):
+        geometry.dual_norm(atoms, np.full(2, 1e200))
+    with pytest.raises(InputError, match=r"^x: "):
+        geometry.gauge(Dictionary([[1.0, 1.0]]), np.full(2, 1.7e308))
+    with pytest.raises(InputError, match=r"^A: "):
+        geometry.smoothness(LeastSquares(1e-172 * np.eye(2), np.ones(2)), Coordinates(2))
+    steep = LeastSquares(1e150 * np.eye(2), np.full(2, 1e200))
+    with pytest.raises(InputError, match=r"^f: its gradient"):
+        geometry.gap(steep, Coordinates(2))
