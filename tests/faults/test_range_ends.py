@@ -38,6 +38,8 @@ def test_pixels_and_endmembers_beyond_the_squares_of_numbers_are_refused():
         unmix(np.eye(3), huge)
     with pytest.raises(InputError, match=r"^endmembers: the abundances in pixel 0 are outside"):
         unmix(np.full((1, 3), 1e200), 1e-200 * np.eye(3), "none")
+    with pytest.raises(InputError, match=r"^pixels: pixel 0 is too far from the endmembers"):
+        unmix(np.full((1, 3), 1e200), 1e-200 * np.eye(3), "sum-to-one")
 
 
 @pytest.mark.filterwarnings("ignore:the fit is bad")
