@@ -36,8 +36,8 @@ def shares_of_any_sum(pixels: Array, endmembers: Array) -> tuple[float, Array]:
 
     sample = evenly_spaced(pixels, SAMPLE)
     unit, norms = unit_rows(sample[sample.any(axis=1)])
-    if not len(unit):
-        return 0.0, norms
+    if not len(unit) or not endmembers.any():
+        return float(len(unit) > 0), np.zeros(len(unit))
     atoms, lengths = unit_rows(endmembers[endmembers.any(axis=1)])
     fits = nonnegative_fits(unit, atoms, progress=False)
     with np.errstate(over="ignore"):  # pixels and endmembers of units that are far apart
