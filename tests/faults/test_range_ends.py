@@ -3,7 +3,17 @@
 import numpy as np
 import pytest
 
-from pursuit import Coordinates, Dictionary, InputError, LeastSquares, encode, geometry
+from pursuit import (
+    Coordinates,
+    Dictionary,
+    InputError,
+    LeastSquares,
+    SquaredDistance,
+    Status,
+    encode,
+    geometry,
+    solve,
+)
 from pursuit.unmixing import unmix
 
 
@@ -71,3 +81,35 @@ def test_constants_out_of_range_are_refused():
     steep = LeastSquares(1e150 * np.eye(2), np.full(2, 1e200))
     with pytest.raises(InputError, match=r"^f: its gradient"):
         geometry.gap(steep, Coordinates(2))
+
+
+def test_f_that_is_flat_everywhere_is_at_its_minimum():
+    flat = LeastSquares(np.zeros((3, 2)), np.ones(3))
+    result = solve(flat, Dictionary([[1.0, 0.0], [1.0, 2.0]]), "accelerated", max_iter=5)
+    assert result.status is Status.CONVERGED
+    assert result.value == 1.5
+
+
+def test_values_alone_lead_to_a_minimum_however_far_it_is():
+    b = 1e47 * np.array([1.0, 3.0])
+    result = solve(
+        SquaredDistance(b), Coordinates(2), "gradient-free", coef0=[1e-3, 0.0], max_iter=20
+    )
+    assert result.value < 1e-20 * b @ b
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_mixed_precisions_run_in_the_larger_one(dtype):
+    """In float32 the steps would round, overflow or vanish."""
+    rng = np.random.default_rng(0)
+    A, b = rng.standard_normal((8, 3)).astype(np.float32), rng.standard_normal(8)
+    f = LeastSquares(A.astype(dtype), b)
+    for method in ("matching-pursuit", "affine-invariant", "random-pursuit"):
+        result = solve(f, Coordinates(3), method, max_iter=60, tol=0)
+        assert result.trace.value[-1] == pytest.approx(result.value, rel=1e-13)
+    tiny = np.eye(3, dtype=np.float32) * np.float32(1e-38)
+    far = SquaredDistance(rng.standard_normal(3))
+    result = solve(far, Dictionary(tiny.astype(dtype)), "random-pursuit", unit_atoms=False)
+    assert result.value < 1e-20
+    result = solve(far, Dictionary(tiny.astype(dtype)), "blended", unit_atoms=False)
+    assert result.value < 1e-20

@@ -164,6 +164,8 @@ def _shapes(case: Case, posed: Posed, result: Any) -> None:
     single = single and all(s is None or np.asarray(s).dtype == np.float32 for s in starts)
     if posed.atoms.cone and result.x.dtype == np.float32:
         return  # the point of a cone is given its first coefficients, in its own precision
+    if case.odd and result.x.dtype == np.float64:
+        return  # float32 may have no room for the numbers of the run
     if result.x.dtype != (np.float32 if single else np.float64):
         raise Finding(f"x is {result.x.dtype}, single: {single}")
 

@@ -136,7 +136,7 @@ class Span(ABC):
     def doubted(self, z: Atom, c: float, memory: ActiveMemory) -> bool:
         """Take the slope of an atom, and smaller ones, for rounding; whether that was news."""
         slope = 0.0 if self.lengths is None else abs(c) / float(self.lengths[z])
-        if slope <= (memory.least_slope or 0.0):
+        if not slope > (memory.least_slope or 0.0):
             return False
         memory.least_slope = slope
         return True

@@ -24,12 +24,17 @@ def preconditioner(f: Objective, atoms: FiniteAtoms, h: Array | None = None) -> 
 
 
 def curvatures(f: Objective, atoms: FiniteAtoms) -> Array:
-    """h_j, raised to rounding for atoms along which f is flat as far as that tells."""
+    """h_j, raised to rounding for atoms along which f is flat as far as that tells.
+
+    Where f is flat along all of them, those of ‖x‖²/2: there is no slope to follow anyway.
+    """
     with np.errstate(over="ignore"):
         h, squares = f.curvatures(atoms), atoms.norms.astype(np.float64) ** 2
     wrong = np.flatnonzero(~np.isfinite(h))
     if wrong.size:
         raise InputError(f"f: its curvature along atom {wrong[0]} is out of the range of numbers")
+    if not h.any():
+        return squares
     eps = float(np.finfo(np.result_type(f.dtype, atoms.dtype)).eps)
     raised: Array = np.maximum(h, f.flat(eps) * squares * (h / squares).max())
     return raised

@@ -179,7 +179,7 @@ def _bracket(value: Callable[[float], float], start: float, reach: float, eps: f
 
     Zero where φ does not seem to change at all.
     """
-    end = FAR * reach
+    end = FAR * FAR * reach  # the first distance knows nothing of the scale of f
     for _ in range(BRACKETS):
         left, right = value(-reach), value(reach)
         if not (isfinite(left) and isfinite(right)):

@@ -62,7 +62,7 @@ class Posed:
             f, gradient = in_range(given, start, unit_atoms)
             given = Problem(f, atoms)
         dtype = np.result_type(given.f.dtype, atoms.dtype, start.dtype)
-        unit, scale = atoms.astype(dtype).unit() if unit_atoms else (unit, None)
+        unit, scale = atoms.astype(dtype).unit() if unit_atoms else (unit.astype(dtype), None)
         seed = count("seed", seed)
         place = (start, weights, unit_atoms, seed)
         mark = Fingerprint(given.f, atoms, rules.advance, rules.momentum, *place)

@@ -25,15 +25,16 @@ ROOM = {np.dtype(np.float32): (50, 100), np.dtype(np.float64): (500, 1000)}
 
 
 def in_range(problem: Problem, start: Array, unit_atoms: bool) -> tuple[Objective, float]:
-    """f, with its data in float64 where float32 has too narrow a range for a run, and ‖∇f‖.
+    """f, in float64 where float32 has too narrow a range or is not the type of a run, and ‖∇f‖.
 
     That is the larger one of x0 and of zero: the size of the terms whose difference a gradient is.
     """
     f, atoms = problem.f, problem.atoms
     dtype = np.dtype(np.result_type(f.dtype, atoms.dtype, start.dtype))
+    f = f if f.dtype == dtype else f.double()
     with np.errstate(over="ignore", under="ignore", invalid="ignore"):
         try:
-            return f, _checked(problem, start, unit_atoms, dtype)
+            return f, _checked(Problem(f, atoms), start, unit_atoms, dtype)
         except InputError:
             wide = f.double()
             if dtype == wide.dtype:
