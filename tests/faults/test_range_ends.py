@@ -2,18 +2,24 @@
 
 import numpy as np
 import pytest
+from scipy.sparse import csr_array
 
 from pursuit import (
     Coordinates,
     Dictionary,
     InputError,
     LeastSquares,
+    MatrixDistance,
+    RankOne,
+    SparsePlusLowRank,
     SquaredDistance,
+    Smooth,
     Status,
     encode,
     geometry,
     solve,
 )
+from pursuit.methods import matching_pursuit
 from pursuit.unmixing import unmix
 
 
@@ -113,3 +119,30 @@ def test_mixed_precisions_run_in_the_larger_one(dtype):
     assert result.value < 1e-20
     result = solve(far, Dictionary(tiny.astype(dtype)), "blended", unit_atoms=False)
     assert result.value < 1e-20
+
+
+def test_matrices_out_of_range_are_refused_whatever_the_goal_is():
+    huge = np.full((2, 3), 1e200)
+    low_rank = SparsePlusLowRank(csr_array(huge), huge[:, :1], np.full((3, 1), 1e200))
+    for B in (huge, low_rank):
+        with pytest.raises(InputError, match=r"^f: at the start its gradient is of the size"):
+            solve(MatrixDistance(B), RankOne(2, 3), rtol=1e-3)
+
+
+def test_a_run_whose_value_became_no_number_has_ended_for_good(tmp_path):
+    f, atoms = LeastSquares(1e40 * np.eye(3), np.ones(3)), Coordinates(3)
+    wild = matching_pursuit(step=Smooth(L=1.0))
+    options = {"checkpoint": tmp_path / "run.npz", "tol": 0}
+    ended = solve(f, atoms, wild, max_iter=40, **options)
+    assert ended.status is Status.DIVERGED
+    assert ended.iterations < 40
+    resumed = solve(f, atoms, wild, max_iter=40, resume=tmp_path / "run.npz", tol=0)
+    assert (resumed.status, resumed.iterations) == (ended.status, ended.iterations)
+
+
+def test_of_atoms_whose_norms_are_far_apart_nothing_is_said_that_is_not_proved():
+    rows = 1e26 * np.random.default_rng(0).standard_normal((6, 4))
+    rows[1, 0] = 1e308
+    assert geometry.directional_width(Dictionary(rows)).lower == 0  # nothing better is proved
+    with pytest.raises(InputError, match=r"^‖x‖_A: it is above the range"):
+        geometry.gauge(Coordinates(3), np.full(3, 1e308))

@@ -126,9 +126,21 @@ class Checked:
 
     @cached_property
     def scale(self) -> Any:
-        """Of values along the way: what a carried value may be off in units of."""
-        start = self.model.slack(self.posed.start, 1.0, self.tiny)[0]
-        return max(start, self.model.slack(self.x, 1.0, self.tiny)[0])
+        """Of values along the way: what a carried value may be off in units of.
+
+        A run carries coefficients: where atoms nearly depend on each other, x is a small
+        difference of long terms.
+        """
+        places = (self.posed.start, self.x, self._terms)
+        return max(self.model.slack(x, 1.0, self.tiny)[0] for x in places)
+
+    @property
+    def _terms(self) -> Array:
+        """|x0| + Σ |weight||z|."""
+        if self.posed.atoms.rows is None:
+            return self.x
+        rows = self.posed.atoms.rows[self.result.support]
+        return np.abs(self.posed.start) + np.abs(exact(self.result.weights)) @ np.abs(rows)
 
 
 def check_result(case: Case, posed: Posed, result: Any) -> None:

@@ -15,9 +15,7 @@ from fuzz.oracle import FLOOR, LD, ROOM, eps_of, exact, norm, tiny_of
 from pursuit import unmixing
 from pursuit.unmixing.pickers import PICKERS
 
-NAMES = words("pixels r values pixel maps path") | set(
-    inspect.signature(unmixing.unmix).parameters
-)
+NAMES = words("pixels r values pixel maps path") | set(inspect.signature(unmixing.unmix).parameters)
 CONSTRAINTS = ("none", "non-negative", "sum-to-one", "sum-at-most-one", "sparse")
 FEWER = ("found .* endmembers instead of",)
 SAID = (".* pixels were left before their best abundances were proved", "the fit is bad")

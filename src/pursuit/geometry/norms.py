@@ -49,7 +49,10 @@ def gauge(atoms: AtomSet, x: object) -> Constant:
     point = shaped_array("x", x, atoms.shape)
     serves = "R_A, μ_A"
     if type(atoms).gauge is not AtomSet.gauge:
-        return Constant(atoms.gauge(point), Kind.EXACT, serves)
+        with np.errstate(over="ignore", invalid="ignore"):
+            found = atoms.gauge(point)
+        outside = found == np.inf and not atoms.spans(point)
+        return Constant(found if outside else in_range("‖x‖_A", found), Kind.EXACT, serves)
     if not isinstance(atoms, FiniteAtoms):
         raise InputError(f"atoms: {type(atoms).__name__} has no known gauge")
     size, least = in_range("x", length(point)), float(lengths(atoms).min())

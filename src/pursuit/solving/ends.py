@@ -145,7 +145,8 @@ class Reasons:
         watched = self._watched
         value, first = self._running.stepper.x.value(), watched.first_value
         if not isfinite(value):
-            return self.diverged(value)
+            watched.strikes = STRIKES  # so that a resumed run knows it, too
+            return self._struck()
         watched.best = min(watched.best, value)
         rounding = max(1e-12, 64 * self._running.eps) * abs(first)
         high = value - first > first - watched.best + rounding

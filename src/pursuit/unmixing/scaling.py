@@ -42,4 +42,4 @@ def shares_of_any_sum(pixels: Array, endmembers: Array) -> tuple[float, Array]:
     fits = nonnegative_fits(unit, atoms, progress=False)
     with np.errstate(over="ignore"):  # pixels and endmembers of units that are far apart
         sums = (fits.coefficients @ (lengths.min() / lengths)) * (norms / lengths.min())
-    return float(fits.residual_norms.mean()), sums
+    return float(fits.residual_norms.mean()), np.minimum(sums, np.finfo(np.float64).max)
