@@ -7,12 +7,15 @@ from scipy.sparse import csr_array
 from pursuit import (
     Coordinates,
     Dictionary,
+    Huber,
     InputError,
     LeastSquares,
     MatrixDistance,
+    Quadratic,
     RankOne,
     Smooth,
     SparsePlusLowRank,
+    Sphere,
     SquaredDistance,
     Status,
     encode,
@@ -146,3 +149,22 @@ def test_of_atoms_whose_norms_are_far_apart_nothing_is_said_that_is_not_proved()
     assert geometry.directional_width(Dictionary(rows)).lower == 0  # nothing better is proved
     with pytest.raises(InputError, match=r"^‖x‖_A: it is above the range"):
         geometry.gauge(Coordinates(3), np.full(3, 1e308))
+
+
+@pytest.mark.parametrize("method", ["orthogonal", "blended"])
+def test_an_atom_whose_curvature_rounds_below_zero_is_left_out(method):
+    """In float32 the curvature along the flat axes of H is rounding, of either sign."""
+    rows = [[3077.0435, 1799.3887, 1274.1925, 3293.939, 2663.5464]]
+    rows += [[1799.3887, 1292.6902, 715.1104, 2083.6042, 1738.7068]]
+    rows += [[1274.1925, 715.1104, 582.646, 1258.5577, 957.32324]]
+    rows += [[3293.939, 2083.6042, 1258.5577, 3772.768, 3175.7966]]
+    rows += [[2663.5464, 1738.7068, 957.32324, 3175.7966, 2737.3538]]
+    b = [1.1012172e-25, 6.6541773e-26, 4.1061024e-26, 1.2643934e-25, 1.0719321e-25]
+    f = Quadratic(np.array(rows, np.float32), np.array(b, np.float32))
+    assert solve(f, Sphere(5), method, max_iter=16, target=-0.8).value < 0
+
+
+def test_a_start_whose_value_is_no_number_is_refused_by_who_looks_at_values_alone():
+    f = Huber(np.eye(2), np.full(2, 1e195), delta=1e195)
+    with pytest.raises(InputError, match=r"^f: the value at the start is inf"):
+        solve(f, Coordinates(2), "gradient-free")

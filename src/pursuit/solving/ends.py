@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from math import inf, isfinite, isnan
 
+import numpy as np
+
 from pursuit.atoms.base import AtomSet, FiniteAtoms
 from pursuit.base.errors import InputError
 from pursuit.base.status import Status
@@ -36,7 +38,8 @@ class Watched(Memory):
     @staticmethod
     def of(x: Point) -> Watched:
         """At the start."""
-        value = x.value()
+        with np.errstate(over="ignore", invalid="ignore"):
+            value = x.value()
         if not isfinite(value):
             raise InputError(f"f: the value at the start is {value}; expected a finite number")
         return Watched(value, x.largest_slope(), value)
