@@ -23,7 +23,7 @@ from pursuit import (
     solve,
 )
 from pursuit.methods import matching_pursuit
-from pursuit.unmixing import unmix
+from pursuit.unmixing import pick, unmix
 
 
 def test_atoms_whose_norm_is_no_number_are_refused():
@@ -88,8 +88,9 @@ def test_constants_out_of_range_are_refused():
     with pytest.raises(InputError, match=r"^A: "):
         geometry.smoothness(LeastSquares(1e-172 * np.eye(2), np.ones(2)), Coordinates(2))
     steep = LeastSquares(1e150 * np.eye(2), np.full(2, 1e200))
-    with pytest.raises(InputError, match=r"^f: its gradient"):
-        geometry.gap(steep, Coordinates(2))
+    for atoms in (Coordinates(2), Sphere(2)):
+        with pytest.raises(InputError, match=r"^f: its gradient"):
+            geometry.gap(steep, atoms)
 
 
 def test_f_that_is_flat_everywhere_is_at_its_minimum():
@@ -168,3 +169,18 @@ def test_a_start_whose_value_is_no_number_is_refused_by_who_looks_at_values_alon
     f = Huber(np.eye(2), np.full(2, 1e195), delta=1e195)
     with pytest.raises(InputError, match=r"^f: the value at the start is inf"):
         solve(f, Coordinates(2), "gradient-free")
+
+
+def test_picks_whose_squares_vanish_are_averaged_and_scored():
+    pixels = np.array([[1.0, 1e308], [1.0, 0.0], [1.0, 2.0], [2.0, 1.0], [0.0, 2.0], [1.0, 2.0]])
+    for picker in ("auto", "h2nmf-normalised"):
+        found = pick(pixels, 2, picker, average=True)
+        assert np.isfinite(found.endmembers).all()
+        assert found.endmembers.any(axis=1).all()
+
+
+def test_a_start_far_away_is_in_the_span_in_any_precision():
+    rows = np.eye(4, dtype=np.float32)[:3]
+    f = SquaredDistance(np.ones(4, np.float32))
+    x0 = np.array([3e18, 9e18, -2e19, 0], np.float32)
+    assert solve(f, Dictionary(rows), x0=x0, max_iter=30).value < 1

@@ -220,7 +220,10 @@ def _relative(H: SpanHessian, frame: Array, rounding: float, serves: str) -> Con
     """λ_min of F H Fᵀ = (F H^½)(F H^½)ᵀ, F known up to what rounding does to FᵀF."""
     if not H.clear or H.singular:
         return Constant(0.0, Kind.EXACT if H.singular else Kind.LOWER, serves)
-    singular = np.linalg.svd(frame @ H.root, compute_uv=False)
+    with np.errstate(over="ignore", invalid="ignore"):
+        seen = frame @ H.root
+    in_range("λ_min", float(np.abs(seen).max()))
+    singular = np.linalg.svd(seen, compute_uv=False)
     error = 4 * len(frame) * EPS * float(singular[0])
     least = max(float(singular[-1]) - error, 0.0), float(singular[-1]) + error
     rounding += 2 * _blur(frame)

@@ -87,7 +87,9 @@ def _between(found: Corners, size: float) -> Width:
     # u is scaled to max |⟨a_j, u⟩| = 1 as computed, which is off by r ulps of ‖a_j‖‖u‖.
     upper = 1 / float(lengths[best]) + (found.points.shape[1] + 2) * EPS
     lower = min(1 / found.longest, upper)
-    return Width(lower * size, upper * size, found.points[best] / size)
+    with np.errstate(over="ignore"):
+        witness = found.points[best] / size
+    return Width(lower * size, upper * size, witness if np.isfinite(witness).all() else None)
 
 
 def _scaled(rows: Array) -> tuple[Array, float]:

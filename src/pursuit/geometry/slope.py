@@ -78,10 +78,12 @@ def slope_at(f: Objective, atoms: AtomSet, x: Any) -> Slope:
 
 
 def _gradient(f: Objective, x: Array) -> Array:
-    """∇f(x), where it is still a number."""
-    with np.errstate(over="ignore", invalid="ignore"):
-        gradient = np.asarray(f.gradient(x), np.float64)
-    if not np.isfinite(gradient).all():
+    """∇f(x) in float64, where it is still a number."""
+    return np.asarray(_finite(f.gradient(x)), np.float64)
+
+
+def _finite(gradient: Any) -> Any:
+    if isinstance(gradient, np.ndarray) and not np.isfinite(gradient).all():
         raise InputError("f: its gradient is out of the range of floating point")
     return gradient
 
@@ -115,7 +117,7 @@ def _turned(f: Objective, lin: Lin, radius: float, seen: Slope) -> Slope:
 
 def _of_infinite(f: Objective, atoms: AtomSet, x: Any) -> Slope:
     """Sets that fill the coordinates that they touch: x is in lin(A) to the last bit."""
-    gradient, rounding = f.gradient(x), f.gradient_rounding(x)
+    gradient, rounding = _finite(f.gradient(x)), f.gradient_rounding(x)
     relative = 1 + CAREFUL + int(np.prod(atoms.shape)) * EPS
     value = atoms.dual_norm(gradient) * relative + atoms.radius * rounding
     return Slope(x, gradient, value, rounding)

@@ -40,6 +40,6 @@ def shares_of_any_sum(pixels: Array, endmembers: Array) -> tuple[float, Array]:
         return float(len(unit) > 0), np.zeros(len(unit))
     atoms, lengths = unit_rows(endmembers[endmembers.any(axis=1)])
     fits = nonnegative_fits(unit, atoms, progress=False)
-    with np.errstate(over="ignore"):  # pixels and endmembers of units that are far apart
+    with np.errstate(over="ignore", invalid="ignore"):  # of units that are far apart
         sums = (fits.coefficients @ (lengths.min() / lengths)) * (norms / lengths.min())
-    return float(fits.residual_norms.mean()), np.minimum(sums, np.finfo(np.float64).max)
+    return float(fits.residual_norms.mean()), np.nan_to_num(sums, nan=0.0)  # 0 · inf is 0
