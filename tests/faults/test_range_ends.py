@@ -5,6 +5,7 @@ import pytest
 from scipy.sparse import csr_array
 
 from pursuit import (
+    Cone,
     Coordinates,
     Dictionary,
     Huber,
@@ -83,6 +84,8 @@ def test_constants_out_of_range_are_refused():
     atoms = Dictionary(1e200 * np.eye(2))
     with pytest.raises(InputError, match=r"^‖d‖_\{A\*\}: "):
         geometry.dual_norm(atoms, np.full(2, 1e200))
+    with pytest.raises(InputError, match=r"^‖d‖_\{A\*\}: "):
+        geometry.dual_norm(Cone([[1e200, -1e200]]), np.full(2, 1e200))
     with pytest.raises(InputError, match=r"^x: "):
         geometry.gauge(Dictionary([[1.0, 1.0]]), np.full(2, 1.7e308))
     with pytest.raises(InputError, match=r"^A: "):
