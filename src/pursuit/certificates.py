@@ -30,6 +30,7 @@ from pursuit import geometry
 from pursuit.atoms.base import FiniteAtoms
 from pursuit.atoms.sampling import as_sampling
 from pursuit.base.errors import InputError
+from pursuit.base.status import Status
 from pursuit.base.validation import positive
 from pursuit.geometry import Constant
 from pursuit.geometry.guarantee import MissingConstant
@@ -81,9 +82,10 @@ def _read(value: float) -> str:
 
 @runtime_checkable
 class _Traceable(Protocol):
-    """A result knows what it came from."""
+    """A result knows how it ended and what it came from."""
 
     origin: Origin | None
+    status: Status
 
 
 def certify(

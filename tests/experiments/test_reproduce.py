@@ -87,7 +87,7 @@ def test_one_experiment_alone_leaves_the_other_out(tmp_path, scene):
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
-        (["nonsense"], "experiment: expected one of toy, urban, all, got 'nonsense'"),
+        (["nonsense"], "EXPERIMENT: expected one of toy, urban, all, got 'nonsense'"),
         (["toy", "--seeds", "0"], "--seeds: expected an integer of at least 1, got 0"),
         (["toy", "--iterations", "-5"], "--iterations: expected an integer of at least 1, got -5"),
         (["toy", "--seed", "-1"], "--seed: expected an integer of at least 0, got -1"),

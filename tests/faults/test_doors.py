@@ -7,7 +7,7 @@ import pytest
 from scipy.io import savemat
 
 import pursuit
-from pursuit import InputError, encode, geometry, rates, solve
+from pursuit import InputError, encode, geometry, rates, solve, unmixing
 from pursuit.files.tables import read_matrix
 
 RNG = np.random.default_rng(0)
@@ -62,6 +62,13 @@ def test_a_progress_that_is_neither_wanted_nor_unwanted_is_refused():
 
 def test_no_message_has_a_second_line_or_an_unprintable_character():
     assert str(InputError("x: got\n  a\ttext\x00\x1b[31m")) == r"x: got a text\x00\x1b[31m"
+
+
+def test_a_message_is_no_longer_than_a_few_lines():
+    said = str(InputError("x: got " + "y" * 10_000 + ", expected less"))
+    assert len(said) < 520
+    assert said.startswith("x: got y")
+    assert said.endswith("y, expected less")
 
 
 SIZES = {
@@ -162,3 +169,34 @@ def test_a_file_of_many_arrays_is_listed_by_its_first_ones(tmp_path):
     said = refusal(lambda: read_matrix(tmp_path / "a.mat"))
     assert said.count("7 × 4") == 6
     assert " and 24 more" in said
+
+
+@pytest.mark.parametrize(
+    ("option", "value"),
+    [(name, value) for name in ("nodata", "bad_bands", "scale") for value in (WIDE, 1j, len)]
+    + [("nodata", {}), ("nodata", "none"), ("bad_bands", 3), ("scale", "large"), ("scale", {})],
+)
+def test_how_to_read_a_scene_is_refused_where_it_says_nothing(tmp_path, option, value):
+    np.save(tmp_path / "scene.npy", np.ones((2, 3, 4)))
+    said = refusal(lambda: unmixing.read_scene(tmp_path / "scene.npy", **{option: value}))
+    assert said.startswith(f"{option}: ")
+
+
+def test_pixels_that_are_all_zero_have_no_endmembers():
+    assert refusal(lambda: unmixing.spa(np.zeros((4, 3)), 1)).startswith("pixels: ")
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf, 1j, "a"])
+def test_codes_times_what_is_no_dictionary_is_refused(value):
+    codes = encode(ROWS, ROWS, n_nonzero=1)
+    atoms = ROWS.astype(object if isinstance(value, str) else type(value))
+    atoms[0, 0] = value
+    assert refusal(lambda: codes @ atoms).startswith("atoms: ")
+
+
+def test_a_folder_in_place_of_a_file_of_codes_is_refused(tmp_path):
+    encode(ROWS, ROWS, n_nonzero=1, out=tmp_path / "codes")
+    marks = tmp_path / "codes" / "finished"
+    marks.unlink()
+    marks.mkdir()
+    assert "finished is a folder" in refusal(lambda: pursuit.Codes.open(tmp_path / "codes"))

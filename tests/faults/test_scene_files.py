@@ -3,7 +3,9 @@
 import pickle
 import re
 import shutil
+import struct
 import zipfile
+import zlib
 from contextlib import suppress
 
 import numpy as np
@@ -119,6 +121,25 @@ def test_a_truncated_file_is_refused_wherever_it_was_cut(tmp_path, name, save):
         with pytest.raises(InputError, match=re.escape(str(path))):
             open_arrays(path).load(next(iter(open_arrays(path).shapes)))
     np.testing.assert_array_equal(expected, CUBE[0] if name == "old.mat" else CUBE)
+
+
+@pytest.mark.parametrize("packed", [False, True])
+@pytest.mark.parametrize("array", [CUBE / 2, CUBE + 1j])
+def test_numbers_of_a_type_that_there_is_not_are_refused(tmp_path, array, packed):
+    """SciPy would look up such a type beyond the end of a table, and bring the process down."""
+    path = tmp_path / "scene.mat"
+    scipy.io.savemat(path, {"cube": array})
+    content = bytearray(path.read_bytes())
+    place = content.index(b"cube") + 4
+    if array.dtype.kind == "c":  # the imaginary part
+        place += 8 + 8 * CUBE.size
+    content[place + 1] ^= 2
+    if packed:
+        element = zlib.compress(content[128:])
+        content[128:] = struct.pack("<II", 15, len(element)) + element
+    path.write_bytes(content)
+    with pytest.raises(InputError, match=f"{re.escape(str(path))}: is damaged .*type 521"):
+        open_arrays(path).load("cube")
 
 
 @pytest.mark.parametrize("suffix", [".npz", ".mat"])

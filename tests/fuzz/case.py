@@ -167,7 +167,8 @@ def check_sentence(text: str, names: Collection[str]) -> None:
         raise Finding(f"the refusal has {len(text)} characters: {text[:80]!r} …")
     if NOT_A_SENTENCE.search(text):
         raise Finding(f"the refusal speaks of Python's insides: {text!r}")
-    subjects = re.split(r"[,\s]+", text.partition(": ")[0])
+    head = text.partition(": ")[0]
+    subjects = [head, *re.split(r"[,\s]+", head)]
     if not any(word in names for word in subjects) and not any(
         "/" in name and name in text for name in names
     ):

@@ -70,10 +70,10 @@ def program(*arguments: Any) -> str:
 
 
 def ask(case: Case, *arguments: Any, valid: bool = False) -> str:
-    """What the program prints; a refusal may name an option or one of the files."""
-    paths = {str(a) for a in arguments if "/" in str(a)}
+    """What the program prints; a refusal may name an option or what was typed."""
+    typed = {str(a) if str(a).strip() else repr(str(a)) for a in arguments}
     case.tell(command=" ".join(map(str, arguments)))
-    names = OPTIONS | paths | CONSTANTS | {"--"}
+    names = OPTIONS | typed | CONSTANTS | {"--"}
     return str(case.ask(lambda: program(*arguments), names, valid=valid))
 
 

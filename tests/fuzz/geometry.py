@@ -13,14 +13,14 @@ import numpy as np
 import pursuit
 from fuzz.case import Case, words
 from fuzz.generators import Array, near
-from fuzz.oracle import EPS, FLOOR, LD, Model, exact, least_value, norm, tiny_of
+from fuzz.oracle import EPS, FLOOR, LD, Model, eps_of, exact, least_value, norm, tiny_of
 from fuzz.problems import NAMES as PROBLEM_NAMES
 from fuzz.problems import Atoms, quadratic_target, some_atoms
 from pursuit import geometry, rates
 
 NAMES = PROBLEM_NAMES | words(
     "sampling x0 x d delta tolerance L_A μ_A mDW R_A ε_0 δ̂² ν ν′ μ L r ‖x* x0‖_P f* λ_min lin(A) "
-    "‖x‖_A ‖d‖_{A*} algorithm exploration given β_t"
+    "‖x‖_A ‖d‖_{A*} diameter algorithm exploration given β_t"
 )
 CLOSE = 1e-6
 """What exact constants may be off, relatively, on sets that are not nearly dependent."""
@@ -115,6 +115,13 @@ def _probabilities(case: Case, atoms: Atoms) -> Any:
     return case.keep("p", p)
 
 
+def _condition(rows: Array, p: Array, rank: int) -> float:
+    """Of the atoms under a sampling, in coordinates of their span."""
+    weighted = np.sqrt(p)[:, None] * (rows / np.abs(rows).max())
+    s = np.linalg.svd(weighted.astype(np.float64), compute_uv=False)
+    return float(s[0] / s[rank - 1]) if s[rank - 1] > 0 else np.inf
+
+
 def _sampled(case: Case, atoms: Atoms, d: int) -> None:
     """Leverages, δ̂², ν′, ν, the best sampling."""
     A, p = atoms.set, _probabilities(case, atoms)
@@ -128,7 +135,8 @@ def _sampled(case: Case, atoms: Atoms, d: int) -> None:
     p = np.full(len(atoms.rows), 1 / len(atoms.rows)) if p is None else p
     if w is not None:
         total, rank = float(p @ w), A.rank
-        case.require(abs(total - rank) <= 1e-5 * rank, f"Σ p w = {total} of rank {rank}")
+        rounding = 1e-5 + 64 * eps_of(np.float64) * _condition(atoms.rows, p, rank)
+        case.require(abs(total - rank) <= rounding * rank, f"Σ p w = {total} of rank {rank}")
     if quality is not None:
         case.require(quality <= (1 + CLOSE) / A.rank, f"δ̂² = {float(quality)} above 1/r")
         _quality_holds(case, atoms, p, quality)
@@ -245,7 +253,7 @@ def _objective(case: Case, atoms: Atoms, d: int) -> None:
         return
     if L_A is not None:
         needed = model.bends(atoms.rows).max()
-        short = needed > LD(L_A.upper) * (1 + LD(1e-5))
+        short = needed > LD(L_A.upper) * (1 + LD(1e-5)) + tiny_of("f8")
         case.require(not short, f"L_A = {float(L_A):.6g} where {float(needed):.6g} is needed")
     _convexity_holds(case, atoms, model, mu_A, safe, mu)
     _gap_holds(case, atoms, model, gap)

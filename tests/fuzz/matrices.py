@@ -74,7 +74,7 @@ def _entries(case: Case, shape: tuple[int, int]) -> tuple[Any, Array, Array | No
     places = np.nonzero(known)
     given = coo_array((B[places], places), shape=shape)
     f = case.ask(lambda: pursuit.MatrixEntries(given), NAMES, valid=not case.odd)
-    return f, exact(B), known
+    return f, np.where(known, exact(B), 0), known  # nobody is shown the others
 
 
 def _check(case: Case, result: Any, B: Array, known: Array | None) -> None:

@@ -15,9 +15,7 @@ from fuzz.oracle import FLOOR, LD, ROOM, eps_of, exact, norm, tiny_of
 from pursuit import unmixing
 from pursuit.unmixing.pickers import PICKERS
 
-NAMES = words("pixels r signals atoms values pixel maps path") | set(
-    inspect.signature(unmixing.unmix).parameters
-)
+NAMES = words("pixels r values pixel maps path") | set(inspect.signature(unmixing.unmix).parameters)
 CONSTRAINTS = ("none", "non-negative", "sum-to-one", "sum-at-most-one", "sparse")
 FEWER = ("found .* endmembers instead of",)
 SAID = (".* pixels were left before their best abundances were proved", "the fit is bad")
@@ -49,13 +47,17 @@ class Mixed:
     def summed(self) -> bool:
         return self.constraint.startswith("sum")
 
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        return precision(self.pixels, self.endmembers)
+
     @cached_property
     def eps(self) -> float:
-        return eps_of(precision(self.pixels, self.endmembers))
+        return eps_of(self.dtype)
 
     @cached_property
     def tiny(self) -> Any:
-        return tiny_of(precision(self.pixels, self.endmembers))
+        return tiny_of(self.dtype)
 
 
 def _unmix(case: Case) -> None:
@@ -113,7 +115,7 @@ def check_unmixing(case: Case, mixed: Mixed, found: Any) -> None:
     _quality(case, mixed, found, residuals, size)
     if mixed.constraint == "sum-at-most-one":  # with shade, an endmember of zeros, sums are one
         shaded = np.vstack([mixed.rows, np.zeros_like(mixed.rows[:1])])
-        mixed = Mixed(mixed.pixels, shaded, "sum-to-one", None)
+        mixed = Mixed(mixed.pixels, shaded.astype(mixed.dtype), "sum-to-one", None)
         A = np.column_stack([A, np.maximum(1 - A.sum(axis=1), 0)])
     _optimal(case, mixed, A, residuals, size)
 

@@ -10,6 +10,7 @@ from pursuit import (
     Coordinates,
     Dictionary,
     FixedNu,
+    Huber,
     InputError,
     LeastSquares,
     Logistic,
@@ -152,3 +153,14 @@ def test_on_golub_it_reaches_the_value_of_orthogonal_with_few_more_genes(l2):
         blended = solve(f, genes, "blended", target=orthogonal.value, tol=0)
         assert blended.status is Status.CONVERGED
         assert len(blended.support) <= 1.3 * k
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_a_loss_that_hardly_bends_anywhere_is_minimised_too(seed):
+    """Where few samples are within delta, the steps of a quadratic model are far too long."""
+    rng = np.random.default_rng(seed)
+    f = Huber(rng.standard_normal((12, 3)), rng.standard_normal(12), delta=0.03)
+    rows = np.rint(1.5 * rng.standard_normal((14, 3)))
+    atoms = Dictionary(rows[rows.any(axis=1)])
+    result = solve(f, atoms, "blended", tol=1e-9, max_iter=100)
+    assert result.slope <= 1e-8 * result.trace.slope[0]

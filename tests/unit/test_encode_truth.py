@@ -116,3 +116,14 @@ def test_a_residual_test_alone_gets_the_plan_of_a_limit_on_atoms(goal):
         limited = encode(signals.astype(dtype), atoms.astype(dtype), n_nonzero=32, **goal)
         assert alone.plan == limited.plan
         assert alone.plan.startswith("Gram matrix")
+
+
+@pytest.mark.parametrize("method", [*PURSUITS, *STEPWISE])
+def test_signals_within_the_tolerance_have_converged_before_the_first_step(method):
+    rng = np.random.default_rng(0)
+    signals, atoms = rng.standard_normal((200, 7)), rng.standard_normal((9, 7))
+    signals *= rng.uniform(0.1, 1, (200, 1)) / np.linalg.norm(signals, axis=1, keepdims=True)
+    codes = encode(signals, atoms, method, atol=1.1, max_iter=5)
+    assert {codes.status(i) for i in range(len(codes))} == {Status.CONVERGED}
+    assert not codes.iterations.any()
+    np.testing.assert_allclose(codes.residual_norms, np.linalg.norm(signals, axis=1), rtol=1e-14)

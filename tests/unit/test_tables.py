@@ -115,3 +115,8 @@ def test_an_unknown_ending_lists_the_known_ones(tmp_path):
     (tmp_path / "a.xlsx").write_bytes(b"PK")
     with pytest.raises(InputError, match=r"ends in one of \.npy, \.npz, \.mat, \.csv"):
         read_matrix(tmp_path / "a.xlsx")
+
+
+def test_a_name_of_blanks_is_quoted():
+    with pytest.raises(InputError, match=r"^' ': there is no such file$"):
+        read_matrix(" ")

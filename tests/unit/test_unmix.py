@@ -300,3 +300,11 @@ def test_a_folder_that_is_not_there_is_named(tmp_path):
     (tmp_path / "folder.npz").mkdir()
     with pytest.raises(InputError, match="is a folder, expected the name of a file"):
         unmix(SCENE, PURE).save(tmp_path / "folder.npz")
+
+
+@pytest.mark.filterwarnings("ignore:the fit is bad")
+def test_endmembers_that_are_all_zero_leave_all_of_a_pixel():
+    pixels = np.array([[1.0, 2.0], [0.0, 3.0]])
+    found = unmix(pixels, np.zeros((2, 2)), "sum-to-one")
+    np.testing.assert_array_equal(found.abundances.sum(axis=1), 1)
+    np.testing.assert_allclose(found.residual_norms, np.linalg.norm(pixels, axis=1))

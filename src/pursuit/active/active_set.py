@@ -91,11 +91,11 @@ class Span(ABC):
         return len(self.places)
 
     def measure(self, x: Point, place: int) -> Entry:
-        """An atom that may enter."""
+        """An atom that may enter; its length is zero where rounding leaves no more of it."""
         z = place if self.finite else x.ledger.atom(place)
         effect = x.effect(z)
         column, norm2 = self._against(x, z, effect)
-        return Entry(place, z, effect, column, norm2)
+        return Entry(place, z, effect, column, max(norm2, 0.0))
 
     def add(self, entry: Entry) -> None:
         self.places.append(entry.place)
@@ -136,7 +136,7 @@ class Span(ABC):
     def doubted(self, z: Atom, c: float, memory: ActiveMemory) -> bool:
         """Take the slope of an atom, and smaller ones, for rounding; whether that was news."""
         slope = 0.0 if self.lengths is None else abs(c) / float(self.lengths[z])
-        if slope <= (memory.least_slope or 0.0):
+        if not slope > (memory.least_slope or 0.0):
             return False
         memory.least_slope = slope
         return True

@@ -97,7 +97,8 @@ class _BlendedRun:
         """Improve all coefficients, that of one more atom among them; nothing if c is rounding."""
         if self.span.negligible(z, c, x, self.memory):
             return 0.0, 0.0
-        return self._improve(x, self._enter(x, x.ledger.place(z)), c)
+        newest = self._enter(x, x.ledger.place(z))
+        return (0.0, 0.0) if newest is None else self._improve(x, newest, c)
 
     # A new atom -------------------------------------------------------------------------
 
@@ -155,11 +156,14 @@ class _BlendedRun:
         for place in self.span.missing(x):
             self._enter(x, place)
 
-    def _enter(self, x: Point, place: int) -> int:
-        """Where in the span the atom is, or is now."""
+    def _enter(self, x: Point, place: int) -> int | None:
+        """Where in the span the atom is, or is now; None where f does not bend along it."""
         if place in self.span.places:
             return self.span.places.index(place)
-        self.span.add(self.span.measure(x, place))
+        entry = self.span.measure(x, place)
+        if entry.norm2 == 0:
+            return None
+        self.span.add(entry)
         return len(self.span) - 1
 
     def _improve(self, x: Point, newest: int, c: float) -> tuple[float, float]:

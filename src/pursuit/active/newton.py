@@ -51,14 +51,17 @@ def descend(
             break
         failures = failures + 1 if 0.5 * lowest < steepness < CLOSE * start else 0
         lowest = min(lowest, steepness)
-        step = direction(delta, here)
-        fall = float(here @ step)
-        if not fall > 0:
+        # Where f hardly bends a step may be far too long to be searched; slopes never are.
+        for step in (direction(delta, here), here / scale**2):
+            if not (fall := float(here @ step)) > 0:
+                continue
+            limit, nearest = (inf, -1) if room is None else _first_bound(room - delta, step)
+            length, there = search(slopes, delta, here, step, fall, limit)
+            if length > 0:
+                break
+        else:
             break
-        limit, nearest = (inf, -1) if room is None else _first_bound(room - delta, step)
-        length, here = search(slopes, delta, here, step, fall, limit)
-        if length == 0:
-            break
+        here = there
         delta = delta + length * step
         if room is not None:
             np.minimum(delta, room, out=delta)

@@ -171,7 +171,7 @@ class FiniteAtoms(AtomSet):
     def spans(self, x: Array) -> bool:
         if self.rank == int(np.prod(self.shape)):
             return True
-        near = x / scale(x)
+        near = x.astype(np.float64) / scale(x)
         rest = near - self.lin.project(near)
         return bool(np.linalg.norm(rest) <= OFF * np.linalg.norm(near))
 

@@ -110,7 +110,7 @@ class Moments:
         coordinates = atoms.lin.inside(atoms.matrix)
         size = float(np.abs(coordinates).max())
         found = whiten(coordinates / size, p)
-        with np.errstate(divide="ignore"):
+        with np.errstate(divide="ignore", over="ignore"):
             leverage = np.minimum(found.lengths, 1 / p)  # for p_j z_j z_jᵀ ≤ P̃
         frame, dual = size * found.frame, found.transform.T / size
         if atoms.lin.basis is not None:

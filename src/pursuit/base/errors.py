@@ -24,7 +24,13 @@ class MissingExtra(PursuitError, ImportError):
         )
 
 
+LONGEST = 500
+"""Characters of a message; what is in the middle of a longer one is left out."""
+
+
 def one_line(text: str) -> str:
     """The text with blanks for line ends, and escapes for what cannot be printed."""
     words = " ".join(text.split())
-    return "".join(c if c.isprintable() else ascii(c)[1:-1] for c in words)
+    line = "".join(c if c.isprintable() else ascii(c)[1:-1] for c in words)
+    half = LONGEST // 2
+    return line if len(line) <= LONGEST else f"{line[:half]} … {line[-half:]}"

@@ -60,7 +60,7 @@ def reproduce(
     SVG), every curve (curves.json) and the verdicts with the numbers behind
     them (verdicts.md).
     """
-    one_of("experiment", experiment, EXPERIMENTS)
+    one_of("EXPERIMENT", experiment, EXPERIMENTS)
     for name, number in (("seed", seed), ("seeds", seeds), ("iterations", iterations)):
         count(f"--{name}", number, minimum=0 if name == "seed" else 1)
     scene = None if experiment == "toy" else _scene(data)

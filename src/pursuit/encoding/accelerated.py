@@ -125,9 +125,11 @@ class ConjugateCodes:
         left2 = self._left2(signals, written)
         # No code is worse than none, though rounding may take a signal that is far from all atoms
         # a last digit further.
-        worse = ~(left2 <= signals.norm2)
-        written[worse], left2[worse] = 0, signals.norm2[worse]
-        statuses[worse & (signals.norm2 > 0)] = STALLED
+        some = written.any(axis=1)
+        worse = some & ~(left2 <= signals.norm2)
+        written[worse] = 0
+        left2[worse | ~some] = signals.norm2[worse | ~some]
+        statuses[worse] = STALLED
         statuses[left2 <= job.rules.rounding**2 * signals.norm2] = CONVERGED
         self._refuse_range(chunk, written)
         used = written != 0

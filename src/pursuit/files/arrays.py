@@ -63,7 +63,7 @@ def existing_file(path: str | os.PathLike[str]) -> Path:
         raise InputError(f"path: expected the path of a file, got {shown(path)}") from None
     if not file.is_file():
         problem = "is a folder, not a file" if file.is_dir() else "there is no such file"
-        raise InputError(f"{file}: {problem}")
+        raise InputError(f"{file if str(file).strip() else repr(str(file))}: {problem}")
     return file
 
 

@@ -11,6 +11,7 @@ import numpy as np
 from pursuit.base.errors import MissingExtra
 from pursuit.base.validation import REAL_KINDS
 from pursuit.files.arrays import Array, ArrayFile
+from pursuit.files.mat_elements import check_numbers
 
 HDF5_SIGNATURE = b"\x89HDF\r\n\x1a\n"
 MATLAB_HEADER = 512
@@ -38,6 +39,7 @@ def _load_mat(path: Path, name: str) -> Array:
     from scipy.io import loadmat
     from scipy.io.matlab import MatReadWarning
 
+    check_numbers(path)
     with warnings.catch_warnings():
         # SciPy warns about a variable that it cannot read and returns a text in its place.
         warnings.simplefilter("error", MatReadWarning)

@@ -57,7 +57,7 @@ def _largest_curvature(f: Objective, atoms: FiniteAtoms) -> Constant | None:
     with np.errstate(over="ignore", under="ignore"):
         bends = [_curvature(f, atoms, j, size) for j in range(len(atoms))]
     lower, upper = (max(side) for side in zip(*bends, strict=True))
-    if not np.isfinite(upper):
+    if not np.isfinite(upper) or (upper == 0 and not f.L):  # f.L tells where squares underflow
         return None
     ends = [product("L_A", end, size, size) for end in (lower, upper)]
     if isinstance(f, QuadraticObjective):
@@ -220,7 +220,10 @@ def _relative(H: SpanHessian, frame: Array, rounding: float, serves: str) -> Con
     """λ_min of F H Fᵀ = (F H^½)(F H^½)ᵀ, F known up to what rounding does to FᵀF."""
     if not H.clear or H.singular:
         return Constant(0.0, Kind.EXACT if H.singular else Kind.LOWER, serves)
-    singular = np.linalg.svd(frame @ H.root, compute_uv=False)
+    with np.errstate(over="ignore", invalid="ignore"):
+        seen = frame @ H.root
+    in_range("λ_min", float(np.abs(seen).max()))
+    singular = np.linalg.svd(seen, compute_uv=False)
     error = 4 * len(frame) * EPS * float(singular[0])
     least = max(float(singular[-1]) - error, 0.0), float(singular[-1]) + error
     rounding += 2 * _blur(frame)

@@ -84,7 +84,10 @@ def e_optimal(rows: Array, steps: int) -> tuple[Array, float]:
         spectrum = np.maximum(spectrum, r * EPS * spectrum[-1])
         scaled = (rows @ axes) * (spectrum / spectrum[0]) ** (-k / 2)
         gain = np.einsum("ij,ij->i", scaled, scaled)
-        q = q * (gain / (q @ gain)) ** (2 / k)
+        total = float(q @ gain)
+        if not total > 0:  # rows that are too far apart for a square
+            break
+        q = q * (gain / total) ** (2 / k)
         q /= q.sum()
     # Singular values see the smallest eigenvalue to full relative precision.
     singular = np.linalg.svd(np.sqrt(best_q)[:, None] * rows, compute_uv=False)

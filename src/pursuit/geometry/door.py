@@ -23,7 +23,10 @@ def checked(function: Callable[..., Any]) -> Callable[..., Any]:
         if with_objective:
             Problem(given["f"], given["atoms"])
         elif not isinstance(given["atoms"], AtomSet):
-            raise InputError(f"atoms: expected an AtomSet, got {type(given['atoms']).__name__}")
+            raise InputError(
+                "atoms: expected an AtomSet, such as Dictionary(rows), got "
+                f"{type(given['atoms']).__name__}"
+            )
         return function(*args, **kwargs)
 
     return ask

@@ -36,6 +36,8 @@ def dual_norm(atoms: AtomSet, d: object) -> Constant:
     """‖d‖_{A*} = max \\|⟨d, z⟩\\| over A."""
     direction = shaped_array("d", d, atoms.shape)
     with np.errstate(over="ignore", invalid="ignore"):
+        if isinstance(atoms, FiniteAtoms):  # a cone would leave out what is no number
+            in_range("‖d‖_{A*}", float(np.abs(atoms.correlate(direction)).max()))
         largest = in_range("‖d‖_{A*}", atoms.dual_norm(direction))
     return Constant(largest, Kind.EXACT, "slope certificates")
 
@@ -49,10 +51,13 @@ def gauge(atoms: AtomSet, x: object) -> Constant:
     point = shaped_array("x", x, atoms.shape)
     serves = "R_A, μ_A"
     if type(atoms).gauge is not AtomSet.gauge:
-        return Constant(atoms.gauge(point), Kind.EXACT, serves)
+        with np.errstate(over="ignore", invalid="ignore"):
+            found = atoms.gauge(point)
+        outside = found == np.inf and not atoms.spans(point)
+        return Constant(found if outside else in_range("‖x‖_A", found), Kind.EXACT, serves)
     if not isinstance(atoms, FiniteAtoms):
         raise InputError(f"atoms: {type(atoms).__name__} has no known gauge")
-    size, least = in_range("‖x‖", length(point)), float(lengths(atoms).min())
+    size, least = in_range("x", length(point)), float(lengths(atoms).min())
     if not atoms.spans(point / size if size else point):
         return Constant(np.inf, Kind.EXACT, serves)
     ends = _least_weights(atoms, point / size) if size else (0.0, 0.0)

@@ -87,7 +87,9 @@ def _between(found: Corners, size: float) -> Width:
     # u is scaled to max |⟨a_j, u⟩| = 1 as computed, which is off by r ulps of ‖a_j‖‖u‖.
     upper = 1 / float(lengths[best]) + (found.points.shape[1] + 2) * EPS
     lower = min(1 / found.longest, upper)
-    return Width(lower * size, upper * size, found.points[best] / size)
+    with np.errstate(over="ignore"):
+        witness = found.points[best] / size
+    return Width(lower * size, upper * size, witness if np.isfinite(witness).all() else None)
 
 
 def _scaled(rows: Array) -> tuple[Array, float]:
@@ -141,9 +143,12 @@ def listed_corners(rows: Array) -> Corners | None:
         return None
     # One that is not quite in the polar belongs to one that is: its length counts in full. The
     # polar holds a ball of radius 1/√r, so that ‖T‖ is at most about √r times the longest.
-    lengths = np.linalg.norm(candidates @ found.transform.T, axis=1)
-    longest = float((lengths * (1 + 2 * r**0.5 * doubts)).max())
+    with np.errstate(over="ignore"):
+        lengths = np.linalg.norm(candidates @ found.transform.T, axis=1)
+        longest = float((lengths * (1 + 2 * r**0.5 * doubts)).max())
     longest *= 1 + float(found.blurs.max()) * (1 + LOOSE)  # |⟨a_j, Tu⟩| ≤ 1 is off by ‖u‖ times it
+    if not np.isfinite(longest):
+        return None
     return Corners((candidates / peaks[:, None]) @ found.transform.T, longest, True)
 
 

@@ -22,13 +22,16 @@ def preconditioner(f: Objective, atoms: FiniteAtoms) -> Sampling:
 
 
 def curved_sampling(f: Objective, atoms: FiniteAtoms) -> tuple[Sampling, Array]:
-    """The same with the h_j, raised to rounding where f is flat as far as that tells."""
+    """The same with the h_j, raised to rounding where f is flat as far as that tells.
+
+    Where f is flat along all atoms, they are those of ‖x‖²/2: there is no slope to follow anyway.
+    """
     with np.errstate(over="ignore"):
         (h, even), squares = f.scales(atoms), atoms.norms.astype(np.float64) ** 2
     wrong = np.flatnonzero(~np.isfinite(h))
     if wrong.size:
         raise InputError(f"f: its curvature along atom {wrong[0]} is out of the range of numbers")
     eps = float(np.finfo(np.result_type(f.dtype, atoms.dtype)).eps)
-    h = np.maximum(h, f.flat(eps) * squares * (h / squares).max())
+    h = np.maximum(h, f.flat(eps) * squares * (h / squares).max()) if h.any() else squares
     weights = even**0.25 / h
     return Sampling(atoms, weights / weights.sum()), h

@@ -15,6 +15,7 @@ import numpy as np
 
 from pursuit.atoms.base import AtomSet, FiniteAtoms
 from pursuit.atoms.lin import Lin
+from pursuit.base.errors import InputError
 from pursuit.base.lengths import EPS, length
 from pursuit.base.validation import Array
 from pursuit.geometry.span import lengths
@@ -65,7 +66,7 @@ def slope_at(f: Objective, atoms: AtomSet, x: Any) -> Slope:
         return _of_infinite(f, atoms, x)
     lin, radius = atoms.lin, float(lengths(atoms).max())
     point = lin.project(x)
-    gradient = np.asarray(f.gradient(point), np.float64)
+    gradient = _gradient(f, point)
     within = lin.project(gradient)
     operations = lin.dimension + lin.rank + 4
     rounding = f.gradient_rounding(point) + operations * EPS * length(gradient)
@@ -76,9 +77,20 @@ def slope_at(f: Objective, atoms: AtomSet, x: Any) -> Slope:
     return _turned(f, lin, radius, Slope(point, gradient, value, rounding, off))
 
 
+def _gradient(f: Objective, x: Array) -> Array:
+    """∇f(x) in float64, where it is still a number."""
+    return np.asarray(_finite(f.gradient(x)), np.float64)
+
+
+def _finite(gradient: Any) -> Any:
+    if isinstance(gradient, np.ndarray) and not np.isfinite(gradient).all():
+        raise InputError("f: its gradient is out of the range of floating point")
+    return gradient
+
+
 def _off(f: Objective, x: Array, point: Array, operations: int) -> float:
     """At least f(x) − f(x′), which is at most ⟨∇f(x), x − x′⟩ for a convex f."""
-    gradient = np.asarray(f.gradient(x), np.float64)
+    gradient = _gradient(f, x)
     apart, blur = x - point, operations * EPS * length(x)
     rounding = f.gradient_rounding(x) * (length(apart) + blur) + blur * length(gradient)
     return max(float(np.vdot(gradient, apart)), 0.0) + rounding
@@ -105,7 +117,7 @@ def _turned(f: Objective, lin: Lin, radius: float, seen: Slope) -> Slope:
 
 def _of_infinite(f: Objective, atoms: AtomSet, x: Any) -> Slope:
     """Sets that fill the coordinates that they touch: x is in lin(A) to the last bit."""
-    gradient, rounding = f.gradient(x), f.gradient_rounding(x)
+    gradient, rounding = _finite(f.gradient(x)), f.gradient_rounding(x)
     relative = 1 + CAREFUL + int(np.prod(atoms.shape)) * EPS
     value = atoms.dual_norm(gradient) * relative + atoms.radius * rounding
     return Slope(x, gradient, value, rounding)

@@ -118,10 +118,10 @@ def distance(
 def _to_minimiser(H: SpanHessian, seen: Slope, moments: Moments, serves: str) -> Constant:
     """‖H⁻¹g‖_P: the only minimiser is found in coordinates that know nothing of P."""
     parts, noise = _slopes(H, seen)
-    step = (H.axes @ (parts / H.roots / H.roots)) @ H.basis
     dual, doubt, least = dense(moments.dual), H.deep_doubt, float(H.roots.min())
-    with np.errstate(over="ignore"):
-        size = length(dual @ step)
+    with np.errstate(over="ignore", invalid="ignore"):
+        step = (H.axes @ (parts / H.roots / H.roots)) @ H.basis
+        size = in_range(_DISTANCE, length(dual @ step))
     if doubt >= 1:
         return Constant(size, Kind.ESTIMATE, serves)
     wrong = doubt / (1 - doubt) * length(step) + noise / least / least

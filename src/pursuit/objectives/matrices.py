@@ -61,9 +61,10 @@ class SparsePlusLowRank:
     def norm2(self) -> float:
         """‖B‖² = ‖S‖² + 2⟨S, LRᵀ⟩ + ‖LRᵀ‖²."""
         left, right = self.left.astype(np.float64), self.right.astype(np.float64)
-        crossed = float(np.vdot(self.sparse @ right, left))
-        low = float(np.vdot(left.T @ left, right.T @ right))
-        return 2 * half_square(self.sparse.data) + 2 * crossed + low
+        with np.errstate(over="ignore", invalid="ignore"):
+            crossed = float(np.vdot(self.sparse @ right, left))
+            low = float(np.vdot(left.T @ left, right.T @ right))
+            return 2 * half_square(self.sparse.data) + 2 * crossed + low
 
     def astype(self, dtype: type) -> SparsePlusLowRank:
         """The same matrix in another precision."""

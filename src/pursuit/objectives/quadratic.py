@@ -89,6 +89,8 @@ class LeastSquares(ThroughImage, QuadraticObjective):
         self.b = shaped_array("b", b, (self.A.shape[0],))
         self.shape = (int(self.A.shape[1]),)
         self.dtype = np.result_type(self.A.dtype, self.b.dtype)
+        if self.dtype == np.float64:  # once, and not anew in every product
+            self.A, self.b = doubled(self.A), doubled(self.b)
 
     def __repr__(self) -> str:
         return f"LeastSquares(A of shape {tuple(self.A.shape)})"
@@ -164,6 +166,7 @@ class Quadratic(ThroughImage, QuadraticObjective):
         self.b = shaped_array("b", b, (len(self.H),))
         self.shape = self.b.shape
         self.dtype = np.result_type(self.H.dtype, self.b.dtype)
+        self.H, self.b = (part.astype(self.dtype, copy=False) for part in (self.H, self.b))
         spectrum = np.linalg.eigvalsh(self.H.astype(np.float64))
         if spectrum[0] < -rounding * max(spectrum[-1], 0) or spectrum[-1] <= 0:
             raise InputError(
@@ -258,7 +261,7 @@ def squared(name: str, norm: float) -> float:
 
 def doubled(A: Any) -> Any:
     """A linear map in float64; an operator is left as it is."""
-    return A.astype(np.float64) if hasattr(A, "astype") else A
+    return A.astype(np.float64, copy=False) if hasattr(A, "astype") else A
 
 
 def image_sums(A: Any, atoms: FiniteAtoms, root: Array) -> tuple[Array, Array]:

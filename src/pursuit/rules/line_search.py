@@ -23,6 +23,8 @@ LOOKS = 100
 """The most looks along one line."""
 FAR = 1e30
 """Multiples of a first guess that a line is followed for before it counts as endless."""
+ENDLESS = 1e200
+"""The same for a first guess that knows nothing of the scale of f."""
 BRACKETS = 40
 """The most distances tried for three values of a parabola."""
 EPS = float(np.finfo(np.float64).eps)
@@ -179,20 +181,23 @@ def _bracket(value: Callable[[float], float], start: float, reach: float, eps: f
 
     Zero where φ does not seem to change at all.
     """
-    end = FAR * reach
+    end, wild = ENDLESS * reach, inf  # where φ was no number
     for _ in range(BRACKETS):
         left, right = value(-reach), value(reach)
         if not (isfinite(left) and isfinite(right)):
-            reach *= 1e-3
+            wild, reach = reach, reach * 1e-3
             continue
         noise = 8 * eps * max(abs(start), abs(left), abs(right))
         bend, tilt = left + right - 2 * start, abs(left - right) / 2
         if max(abs(left - start), abs(right - start)) <= 64 * noise:
             reach *= 30
         elif min(left, right) < start - noise:
-            if reach > end and bend <= 64 * noise:
+            if bend > 64 * noise:
+                reach *= min(max(2 * tilt / bend, 1.5), 100)
+            elif reach > min(end, 1e-4 * wild):
                 raise Unbounded
-            reach *= min(max(2 * tilt / bend, 1.5), 100) if bend > 0 else 100
+            else:  # a straight line, as far as one sees: its bend, if it has any, is below this
+                reach *= max(tilt / (64 * noise), 100)
         else:
             # Closer to the vertex, as long as the bend of φ still stands out of the rounding.
             closer = max(8 * tilt / bend, sqrt(1000 * noise / bend), 1e-3)

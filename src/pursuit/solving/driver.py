@@ -113,7 +113,8 @@ def solve(
     Returns
     -------
     Result
-        It says how the run ended: see `Status`.
+        It says how the run ended: see `Status`. float32 everywhere gives an x in float32, or in
+        float64 where float32 has no room for the numbers of a run.
 
     Examples
     --------

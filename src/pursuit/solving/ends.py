@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from math import inf, isfinite, isnan
 
+import numpy as np
+
 from pursuit.atoms.base import AtomSet, FiniteAtoms
 from pursuit.base.errors import InputError
 from pursuit.base.status import Status
@@ -36,7 +38,8 @@ class Watched(Memory):
     @staticmethod
     def of(x: Point) -> Watched:
         """At the start."""
-        value = x.value()
+        with np.errstate(over="ignore", invalid="ignore"):
+            value = x.value()
         if not isfinite(value):
             raise InputError(f"f: the value at the start is {value}; expected a finite number")
         return Watched(value, x.largest_slope(), value)
@@ -145,7 +148,8 @@ class Reasons:
         watched = self._watched
         value, first = self._running.stepper.x.value(), watched.first_value
         if not isfinite(value):
-            return self.diverged(value)
+            watched.strikes = STRIKES  # so that a resumed run knows it, too
+            return self._struck()
         watched.best = min(watched.best, value)
         rounding = max(1e-12, 64 * self._running.eps) * abs(first)
         high = value - first > first - watched.best + rounding

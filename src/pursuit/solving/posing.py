@@ -13,7 +13,7 @@ from pursuit.base.validation import Array, count, flag, shaped_array
 from pursuit.methods import Method
 from pursuit.objectives.problem import Problem
 from pursuit.solving.cone_start import check_weights
-from pursuit.solving.scale import in_range
+from pursuit.solving.scale import in_common_type, in_range
 from pursuit.solving.state import Fingerprint
 from pursuit.solving.verification import Verification
 
@@ -58,11 +58,12 @@ class Posed:
         check_weights(atoms, weights)
         gradient, unit_atoms = nan, flag("unit_atoms", unit_atoms)
         unit = atoms if unit_atoms else _as_given(atoms)
+        given = Problem(in_common_type(given, start), atoms)
         if not rules.gradient_free:
             f, gradient = in_range(given, start, unit_atoms)
             given = Problem(f, atoms)
         dtype = np.result_type(given.f.dtype, atoms.dtype, start.dtype)
-        unit, scale = atoms.astype(dtype).unit() if unit_atoms else (unit, None)
+        unit, scale = atoms.astype(dtype).unit() if unit_atoms else (unit.astype(dtype), None)
         seed = count("seed", seed)
         place = (start, weights, unit_atoms, seed)
         mark = Fingerprint(given.f, atoms, rules.advance, rules.momentum, *place)

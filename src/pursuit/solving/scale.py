@@ -24,6 +24,12 @@ ROOM = {np.dtype(np.float32): (50, 100), np.dtype(np.float64): (500, 1000)}
 """The largest sizes, up and down, of numbers that are squared and of numbers that are not."""
 
 
+def in_common_type(problem: Problem, start: Array) -> Objective:
+    """f, with its data in float64 if those of atoms or start are: a product then is in float64."""
+    f = problem.f
+    return f if f.dtype == np.result_type(f.dtype, problem.atoms.dtype, start.dtype) else f.double()
+
+
 def in_range(problem: Problem, start: Array, unit_atoms: bool) -> tuple[Objective, float]:
     """f, with its data in float64 where float32 has too narrow a range for a run, and ‖∇f‖.
 
@@ -89,12 +95,13 @@ def _outside(problem: Problem, g: float, h: float, unit_atoms: bool, dtype: np.d
     squared, single = ROOM[dtype]
     for norm in _norms(problem):
         inside = 0.0 if unit_atoms else norm
+        along = "" if unit_atoms else f"along atoms of the size {_written(norm)} "
         if not abs(g + inside) <= squared:
-            return "slopes and their squares"
-        if not abs(h + 2 * inside) <= 1.5 * squared:
-            return "curvatures"
+            return f"{along}slopes and their squares"
+        if not abs(h + 2 * inside) <= squared:
+            return f"{along}curvatures and their squares"
         if not (abs(g - h - inside) <= squared and abs(g - h - norm) <= single):
-            return "coefficients"
+            return f"{along}coefficients"
         if not abs(2 * g - h) <= single:
             return "decreases"
     return ""

@@ -36,7 +36,9 @@ class Stopping:
             goals.append((value, f"the value is at most the target {value:.6g}"))
         if rtol is not None:
             residual = non_negative("rtol", rtol) * _signal_norm(problem.f)
-            goals.append((0.5 * residual**2, f"the residual norm is at most {residual:.6g}"))
+            goals.append(
+                (0.5 * residual * residual, f"the residual norm is at most {residual:.6g}")
+            )
         return Stopping(
             count("max_iter", max_iter),
             1e-6 if tol is None else non_negative("tol", tol),

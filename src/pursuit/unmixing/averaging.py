@@ -50,7 +50,8 @@ def averaged(pixels: Array, extraction: Extraction, directions: tuple[Array, Arr
         equal[pixel] = True
         counts[k] = np.count_nonzero(equal)
         if counts[k] > 1:
-            spectra[k] = _mean_direction(unit[equal], lengths[equal] ** 2) * norms[pixel]
+            near = lengths[equal] / (lengths[equal].max() or 1.0)
+            spectra[k] = _mean_direction(unit[equal], near**2) * norms[pixel]
     return replace(extraction, endmembers=spectra, averaged_over=counts)
 
 
@@ -63,5 +64,5 @@ def _reach(noise: float, lengths: Array, length: float) -> Array:
 
 def _mean_direction(unit: Array, weights: Array) -> Array:
     total = weights @ unit
-    direction: Array = total / np.linalg.norm(total)
+    direction: Array = total / (np.linalg.norm(total) or 1.0)
     return direction

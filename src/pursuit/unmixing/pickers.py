@@ -153,8 +153,8 @@ def mean_relative_residual(pixels: Array, endmembers: Array) -> float:
     some = pixels[pixels.any(axis=1)]
     if not len(some):
         return 0.0
-    unit, _ = unit_rows(some)
-    return float(nonnegative_fits(unit, endmembers, progress=False).residual_norms.mean())
+    unit, atoms = unit_rows(some)[0], unit_rows(endmembers)[0]  # no unit has a say
+    return float(nonnegative_fits(unit, atoms, progress=False).residual_norms.mean())
 
 
 def h2nmf_normalised(

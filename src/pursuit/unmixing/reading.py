@@ -84,7 +84,8 @@ def read_scene(
     valid = _with_data(raw.path, pixels, raw.nodata if nodata is None else _checked(nodata))
     pixels = np.ascontiguousarray(pixels[valid])
     divisor = _divisor(scale, raw)
-    pixels /= divisor
+    with np.errstate(over="ignore", invalid="ignore"):
+        pixels /= divisor
     _refuse_holes(raw.path, pixels, good + 1)
     return Scene(
         pixels=pixels,

@@ -36,8 +36,10 @@ def shares_of_any_sum(pixels: Array, endmembers: Array) -> tuple[float, Array]:
 
     sample = evenly_spaced(pixels, SAMPLE)
     unit, norms = unit_rows(sample[sample.any(axis=1)])
-    if not len(unit):
-        return 0.0, norms
+    if not len(unit) or not endmembers.any():
+        return float(len(unit) > 0), np.zeros(len(unit))
     atoms, lengths = unit_rows(endmembers[endmembers.any(axis=1)])
     fits = nonnegative_fits(unit, atoms, progress=False)
-    return float(fits.residual_norms.mean()), fits.coefficients @ (1 / lengths) * norms
+    with np.errstate(over="ignore", invalid="ignore"):  # of units that are far apart
+        sums = (fits.coefficients @ (lengths.min() / lengths)) * (norms / lengths.min())
+    return float(fits.residual_norms.mean()), np.nan_to_num(sums, nan=0.0)  # 0 · inf is 0

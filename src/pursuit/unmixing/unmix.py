@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, cast, overload
@@ -144,7 +145,8 @@ def _unmix(
 ) -> Unmixing:
     pixels, spectra = _checked(scene, endmembers, constraint)
     called = endmember_names(names, len(spectra))
-    abundances = SOLVERS[constraint](_UnmixTask(pixels, spectra, n_nonzero, threads, progress))
+    with _of_pixels():
+        abundances = SOLVERS[constraint](_UnmixTask(pixels, spectra, n_nonzero, threads, progress))
     quality = _quality(pixels, abundances, spectra, threads)
     placed = scene if isinstance(scene, Scene) else None
     bad = complaint(pixels, spectra, constraint, mean_ratio(quality[0], quality[2]), placed)
@@ -180,6 +182,16 @@ def _checked(scene: object, endmembers: object, constraint: str) -> tuple[Array,
     _refuse_huge("pixels", pixels)
     _refuse_huge("endmembers", spectra)
     return pixels, spectra
+
+
+@contextmanager
+def _of_pixels() -> Iterator[None]:
+    """Let errors about signals and atoms speak of pixels and endmembers."""
+    try:
+        yield
+    except InputError as error:
+        said = str(error).replace("signal", "pixel").replace("atom", "endmember")
+        raise InputError(said) from None
 
 
 @dataclass(frozen=True, eq=False)

@@ -165,7 +165,8 @@ class Unmixing:
 def mean_ratio(residual_norms: Array, pixel_norms: Array) -> float:
     """The mean of residual over pixel norms where these are not zero; 0 if all are."""
     some = pixel_norms > 0
-    return float(np.mean(residual_norms[some] / pixel_norms[some])) if some.any() else 0.0
+    with np.errstate(over="ignore"):
+        return float(np.mean(residual_norms[some] / pixel_norms[some])) if some.any() else 0.0
 
 
 def endmember_names(given: Sequence[str], r: int) -> tuple[str, ...]:

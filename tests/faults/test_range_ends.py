@@ -1,0 +1,189 @@
+"""Next to the largest and the smallest numbers: taken as others are, or refused."""
+
+import numpy as np
+import pytest
+from scipy.sparse import csr_array
+
+from pursuit import (
+    Cone,
+    Coordinates,
+    Dictionary,
+    Huber,
+    InputError,
+    LeastSquares,
+    MatrixDistance,
+    Quadratic,
+    RankOne,
+    Smooth,
+    SparsePlusLowRank,
+    Sphere,
+    SquaredDistance,
+    Status,
+    encode,
+    geometry,
+    solve,
+)
+from pursuit.methods import matching_pursuit
+from pursuit.unmixing import pick, unmix
+
+
+def test_atoms_whose_norm_is_no_number_are_refused():
+    rows = np.eye(3)
+    rows[1] = 1.5e308
+    for action in (lambda: Dictionary(rows), lambda: encode(np.eye(3), rows)):
+        with pytest.raises(InputError, match=r"^atoms: the norm of atom 1 is outside the range"):
+            action()
+    with pytest.raises(InputError, match=r"^signals: the norm of signal 1 is outside the range"):
+        encode(rows, np.eye(3))
+
+
+@pytest.mark.parametrize("unit_atoms", [True, False])
+def test_numbers_next_to_the_largest_are_encoded_as_others_are(unit_atoms):
+    # Next to them is 2**1024, a power of two that float64 does not have.
+    atoms = np.eye(4)[[0, 1, 2, 3, 0]] + 0.2
+    signals = np.random.default_rng(0).random((5, 4)) / 2
+    power = 2.0**1023
+    plain = encode(signals, atoms, n_nonzero=2, unit_atoms=unit_atoms)
+    codes = encode(signals * power, atoms * power, n_nonzero=2, unit_atoms=unit_atoms)
+    assert np.array_equal(codes.indices, plain.indices)
+    assert np.allclose(codes.values, plain.values, rtol=1e-12, atol=0)
+    assert np.allclose(codes.residual_norms, plain.residual_norms * power, rtol=1e-9, atol=1e290)
+
+
+def test_pixels_and_endmembers_beyond_the_squares_of_numbers_are_refused():
+    huge = np.full((2, 3), 1e260)
+    with pytest.raises(InputError, match=r"^pixels: expected numbers up to 1e\+250"):
+        unmix(huge, np.eye(3))
+    with pytest.raises(InputError, match=r"^endmembers: expected numbers up to 1e\+250"):
+        unmix(np.eye(3), huge)
+    with pytest.raises(InputError, match=r"^endmembers: the abundances in pixel 0 are outside"):
+        unmix(np.full((1, 3), 1e200), 1e-200 * np.eye(3), "none")
+    with pytest.raises(InputError, match=r"^pixels: pixel 0 is too far from the endmembers"):
+        unmix(np.full((1, 3), 1e200), 1e-200 * np.eye(3), "sum-to-one")
+
+
+@pytest.mark.filterwarnings("ignore:the fit is bad")
+def test_residuals_are_those_of_units_that_are_far_apart():
+    pixels, endmembers = np.full((2, 3), 1e-170), 1e170 * np.array([[1.0, 2.0, 3.0], [3.0, 1, 1]])
+    found = unmix(pixels, endmembers, "sum-to-one")
+    fits = found.abundances @ (endmembers / 1e170)
+    assert np.allclose(found.residual_norms / 1e170, np.linalg.norm(fits, axis=1))
+    small = unmix(pixels, endmembers, "none")
+    assert np.allclose(small.residual_norms / 1e-170, np.sqrt(3))
+
+
+def test_free_abundances_of_nearly_dependent_endmembers_fit_to_the_last_digit():
+    rng = np.random.default_rng(0)
+    endmembers = rng.standard_normal(6) + 1e-8 * rng.standard_normal((6, 6))
+    pixels = 2.0 * endmembers
+    found = unmix(pixels, endmembers, "none")
+    assert found.residual_norms.max() < 1e-13
+
+
+def test_constants_out_of_range_are_refused():
+    atoms = Dictionary(1e200 * np.eye(2))
+    with pytest.raises(InputError, match=r"^‖d‖_\{A\*\}: "):
+        geometry.dual_norm(atoms, np.full(2, 1e200))
+    with pytest.raises(InputError, match=r"^‖d‖_\{A\*\}: "):
+        geometry.dual_norm(Cone([[1e200, -1e200]]), np.full(2, 1e200))
+    with pytest.raises(InputError, match=r"^x: "):
+        geometry.gauge(Dictionary([[1.0, 1.0]]), np.full(2, 1.7e308))
+    with pytest.raises(InputError, match=r"^A: "):
+        geometry.smoothness(LeastSquares(1e-172 * np.eye(2), np.ones(2)), Coordinates(2))
+    steep = LeastSquares(1e150 * np.eye(2), np.full(2, 1e200))
+    for atoms in (Coordinates(2), Sphere(2)):
+        with pytest.raises(InputError, match=r"^f: its gradient"):
+            geometry.gap(steep, atoms)
+
+
+def test_f_that_is_flat_everywhere_is_at_its_minimum():
+    flat = LeastSquares(np.zeros((3, 2)), np.ones(3))
+    result = solve(flat, Dictionary([[1.0, 0.0], [1.0, 2.0]]), "accelerated", max_iter=5)
+    assert result.status is Status.CONVERGED
+    assert result.value == 1.5
+
+
+def test_values_alone_lead_to_a_minimum_however_far_it_is():
+    b = 1e47 * np.array([1.0, 3.0])
+    result = solve(
+        SquaredDistance(b), Coordinates(2), "gradient-free", coef0=[1e-3, 0.0], max_iter=20
+    )
+    assert result.value < 1e-20 * b @ b
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_mixed_precisions_run_in_the_larger_one(dtype):
+    """In float32 the steps would round, overflow or vanish."""
+    rng = np.random.default_rng(0)
+    A, b = rng.standard_normal((8, 3)).astype(np.float32), rng.standard_normal(8)
+    f = LeastSquares(A.astype(dtype), b)
+    for method in ("matching-pursuit", "affine-invariant", "random-pursuit"):
+        result = solve(f, Coordinates(3), method, max_iter=60, tol=0)
+        assert result.trace.value[-1] == pytest.approx(result.value, rel=1e-13)
+    tiny = np.eye(3, dtype=np.float32) * np.float32(1e-38)
+    far = SquaredDistance(rng.standard_normal(3))
+    result = solve(far, Dictionary(tiny.astype(dtype)), "random-pursuit", unit_atoms=False)
+    assert result.value < 1e-20
+    result = solve(far, Dictionary(tiny.astype(dtype)), "blended", unit_atoms=False)
+    assert result.value < 1e-20
+
+
+def test_matrices_out_of_range_are_refused_whatever_the_goal_is():
+    huge = np.full((2, 3), 1e200)
+    low_rank = SparsePlusLowRank(csr_array(huge), huge[:, :1], np.full((3, 1), 1e200))
+    for B in (huge, low_rank):
+        with pytest.raises(InputError, match=r"^f: at the start its gradient is of the size"):
+            solve(MatrixDistance(B), RankOne(2, 3), rtol=1e-3)
+
+
+def test_a_run_whose_value_became_no_number_has_ended_for_good(tmp_path):
+    f, atoms = LeastSquares(1e40 * np.eye(3), np.ones(3)), Coordinates(3)
+    wild = matching_pursuit(step=Smooth(L=1.0))
+    options = {"checkpoint": tmp_path / "run.npz", "tol": 0}
+    ended = solve(f, atoms, wild, max_iter=40, **options)
+    assert ended.status is Status.DIVERGED
+    assert ended.iterations < 40
+    resumed = solve(f, atoms, wild, max_iter=40, resume=tmp_path / "run.npz", tol=0)
+    assert (resumed.status, resumed.iterations) == (ended.status, ended.iterations)
+
+
+def test_of_atoms_whose_norms_are_far_apart_nothing_is_said_that_is_not_proved():
+    rows = 1e26 * np.random.default_rng(0).standard_normal((6, 4))
+    rows[1, 0] = 1e308
+    assert geometry.directional_width(Dictionary(rows)).lower == 0  # nothing better is proved
+    with pytest.raises(InputError, match=r"^‖x‖_A: it is above the range"):
+        geometry.gauge(Coordinates(3), np.full(3, 1e308))
+
+
+@pytest.mark.parametrize("method", ["orthogonal", "blended"])
+def test_an_atom_whose_curvature_rounds_below_zero_is_left_out(method):
+    """In float32 the curvature along the flat axes of H is rounding, of either sign."""
+    rows = [[3077.0435, 1799.3887, 1274.1925, 3293.939, 2663.5464]]
+    rows += [[1799.3887, 1292.6902, 715.1104, 2083.6042, 1738.7068]]
+    rows += [[1274.1925, 715.1104, 582.646, 1258.5577, 957.32324]]
+    rows += [[3293.939, 2083.6042, 1258.5577, 3772.768, 3175.7966]]
+    rows += [[2663.5464, 1738.7068, 957.32324, 3175.7966, 2737.3538]]
+    b = [1.1012172e-25, 6.6541773e-26, 4.1061024e-26, 1.2643934e-25, 1.0719321e-25]
+    f = Quadratic(np.array(rows, np.float32), np.array(b, np.float32))
+    assert solve(f, Sphere(5), method, max_iter=16, target=-0.8).value < 0
+
+
+def test_a_start_whose_value_is_no_number_is_refused_by_who_looks_at_values_alone():
+    f = Huber(np.eye(2), np.full(2, 1e195), delta=1e195)
+    with pytest.raises(InputError, match=r"^f: the value at the start is inf"):
+        solve(f, Coordinates(2), "gradient-free")
+
+
+def test_picks_whose_squares_vanish_are_averaged_and_scored():
+    pixels = np.array([[1.0, 1e308], [1.0, 0.0], [1.0, 2.0], [2.0, 1.0], [0.0, 2.0], [1.0, 2.0]])
+    for picker in ("auto", "h2nmf-normalised"):
+        found = pick(pixels, 2, picker, average=True)
+        assert np.isfinite(found.endmembers).all()
+        assert found.endmembers.any(axis=1).all()
+
+
+def test_a_start_far_away_is_in_the_span_in_any_precision():
+    rows = np.eye(4, dtype=np.float32)[:3]
+    f = SquaredDistance(np.ones(4, np.float32))
+    x0 = np.array([3e18, 9e18, -2e19, 0], np.float32)
+    assert solve(f, Dictionary(rows), x0=x0, max_iter=30).value < 1e-12 * x0 @ x0.astype(float)
