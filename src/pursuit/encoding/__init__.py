@@ -22,6 +22,7 @@ def encode(
     seed: int = 0,
     threads: int | None = None,
     unit_atoms: bool = True,
+    forward_only: bool = False,
     out: str | os.PathLike[str] | None = None,
     resume: bool = False,
     progress: bool | None = None,
@@ -71,6 +72,11 @@ def encode(
     unit_atoms
         Run on the atoms divided by their norms, and give coefficients for the atoms as they are:
         supports and fits then do not depend on their scale. False: the atoms as given.
+    forward_only
+        Matching pursuit over a `Cone` whose coefficients only grow: z = argmax ⟨r, z⟩ over the
+        atoms as given, whatever `unit_atoms` is, and a step r ← r − ⟨r, z⟩ z that is not divided
+        by ‖z‖². This is what the encoders of matching-pursuit autoencoders do. For atoms longer
+        than √2 the residual grows: a signal is DIVERGED where its square is twice the signal's.
     out
         A new folder that codes are written to while they are made, for more than fits in memory.
         The codes come back as those of ``Codes.open(out)``. For residual tests alone, a code takes
@@ -113,5 +119,6 @@ def encode(
         seed=seed,
         threads=threads,
         unit_atoms=unit_atoms,
+        forward_only=forward_only,
     )
     return encoder.once(signals, out=out, resume=resume, progress=progress)

@@ -17,7 +17,7 @@ from pursuit.encoding.offered import Started
 from pursuit.encoding.plan import Form
 from pursuit.kernels import cone as cone_kernels
 from pursuit.kernels import pursuit as kernels
-from pursuit.kernels.cone import ConeScratch, Small
+from pursuit.kernels.cone import ConeScratch, ConeSteps, Small
 from pursuit.kernels.layouts import Piece, aligned
 from pursuit.kernels.pursuit import Block, PursuitRules
 from pursuit.kernels.simd import NARROW
@@ -42,6 +42,17 @@ def _lengths(job: Job) -> Array:
     unit = np.all(np.abs(job.atoms.norm2 - 1) < 1e-5)
     length[: len(job.atoms.rows)] = 1.0 if unit else np.sqrt(job.atoms.norm2)
     return length
+
+
+def _steps(job: Job) -> ConeSteps:
+    """Exact steps in both directions; or ⟨residual, atom⟩ for the atoms as given, forward only.
+
+    For atoms divided by a scale s that is c/s², with c for those that the kernels have.
+    """
+    if not job.method.forward_only:
+        return ConeSteps(job.atoms.norm2, back=True)
+    with np.errstate(over="ignore", divide="ignore"):
+        return ConeSteps(1 / job.scale**2, back=False)
 
 
 def _rules(job: Job, by_themselves: bool = False) -> PursuitRules:
@@ -110,7 +121,7 @@ class ConeGram:
 
     def __init__(self, job: Job, shared: Double) -> None:
         self.job, self.shared = job, shared
-        self.rules = _rules(job, shared.near)
+        self.rules, self.steps = _rules(job, shared.near), _steps(job)
         self.room = room_for(job.plan.block, job.width)
         self.c = aligned((job.plan.block, len(shared.length)), _DOUBLE)
         self.work = _room(job, len(shared.length), shared.unit if shared.near else None)
@@ -128,7 +139,7 @@ class ConeGram:
         if job.orthogonal:
             cone_kernels.orthogonal(shared.atoms, shared.length, *what, self.work)
         else:
-            cone_kernels.matching_pursuit(shared.atoms, *what, self.work.rest)
+            cone_kernels.matching_pursuit(shared.atoms, self.steps, *what, self.work.rest)
         return job.finish(chunk, signals, found)
 
 
@@ -137,6 +148,7 @@ class ConeProducts:
 
     def __init__(self, job: Job) -> None:
         self.job, self.rules, self.length = job, _rules(job), _lengths(job)
+        self.steps = _steps(job)
         b, w = job.plan.block, job.width
         self.room, self.work = room_for(b, w), _room(job, 0)
         self.c = aligned((b, job.padded), job.dtype)
@@ -165,5 +177,5 @@ class ConeProducts:
                 what = *state, self.small, self.work
                 cone_kernels.step_orthogonally(job.atoms, self.length, *what)
             else:
-                cone_kernels.step_from_residuals(job.atoms, *state, self.work.rest)
+                cone_kernels.step_from_residuals(job.atoms, self.steps, *state, self.work.rest)
         return job.finish(chunk, signals, found)

@@ -34,7 +34,7 @@ class Encoder:
 
     Parameters
     ----------
-    atoms, method, n_nonzero, max_iter, rtol, atol, seed, threads, unit_atoms
+    atoms, method, n_nonzero, max_iter, rtol, atol, seed, threads, unit_atoms, forward_only
         Those of `encode`.
     expected
         The signals of all calls together, which decide how the dictionary is prepared; many by
@@ -61,12 +61,15 @@ class Encoder:
         seed: int = 0,
         threads: int | None = None,
         unit_atoms: bool = True,
+        forward_only: bool = False,
         expected: int | None = None,
     ) -> None:
         known = atoms if isinstance(atoms, FiniteAtoms) else None
         self.nonnegative = known is not None and known.one_sided
         self.method = known_method(method, self.nonnegative)
-        self.unit_atoms = flag("unit_atoms", unit_atoms)
+        if flag("forward_only", forward_only):
+            self.method = only_forward(self.method, self.nonnegative)
+        self.unit_atoms = flag("unit_atoms", unit_atoms) and not self.method.forward_only
         # The compiled part is loaded here: importing this module costs nothing.
         from pursuit.base.cores import thread_count
         from pursuit.encoding.job import Goal
@@ -246,6 +249,17 @@ def known_method(name: object, nonnegative: bool) -> Offered:
         able = " or ".join(other.name for other in OFFERED.values() if other.one_sided)
         raise InputError(f"method: expected {able} over a Cone, got {name!r}")
     return OFFERED[name]
+
+
+def only_forward(method: Offered, nonnegative: bool) -> Offered:
+    """A method whose coefficients only grow, where that has a meaning."""
+    forward = method.only_forward()
+    if forward is None or not nonnegative:
+        over = "a Cone" if nonnegative else "atoms of both signs"
+        raise InputError(
+            f"forward_only: expected matching-pursuit over a Cone, got {method.name} over {over}"
+        )
+    return forward
 
 
 def _tolerance(name: str, value: float | None) -> float | None:

@@ -55,6 +55,15 @@ class Offered(ABC):
         return False
 
     @property
+    def forward_only(self) -> bool:
+        """Whether coefficients only grow, over the atoms as given."""
+        return False
+
+    def only_forward(self) -> Offered | None:
+        """This method with steps forward only; None where that has no meaning."""
+        return None
+
+    @property
     def counts_atoms(self) -> bool:
         """Whether the number of atoms of a code can be limited."""
         return True
@@ -88,9 +97,20 @@ class Offered(ABC):
 
 @dataclass(frozen=True)
 class Pursuit(Offered):
-    """Matching pursuit with exact steps, or orthogonal matching pursuit."""
+    """Matching pursuit with exact steps, or orthogonal matching pursuit.
+
+    `forward`: matching pursuit whose steps are ⟨residual, atom⟩ > 0, whatever the atom's norm is.
+    """
 
     fits: bool
+    forward: bool = False
+
+    @property
+    def forward_only(self) -> bool:
+        return self.forward
+
+    def only_forward(self) -> Offered | None:
+        return None if self.fits else Pursuit(f"{self.name}, forward only", False, forward=True)
 
     @property
     def orthogonal(self) -> bool:

@@ -16,6 +16,7 @@ import numpy as np
 from pursuit.base.validation import Array
 from pursuit.kernels.pursuit import (
     CONVERGED,
+    DIVERGED,
     GOING,
     NOTHING,
     STALLED,
@@ -53,6 +54,8 @@ ROUNDED = 1e4
 """How much larger than the rounding of its coefficients a residual has to be to hide it."""
 TINY = 1e-300
 """What keeps a quotient finite and no other number from being what it is."""
+FAR = 2.0
+"""A run with ‖residual‖² above so many times ‖signal‖² has diverged, as in `runs.close`."""
 STEPS_PER_ATOM = 30
 """Steps for each atom of the widest code after which a signal has stalled. In exact arithmetic no
 set of atoms is met twice; this is for rounding."""
@@ -93,6 +96,13 @@ class Small(NamedTuple):
     lower: Array
     along: Array
     atom: Array
+
+
+class ConeSteps(NamedTuple):
+    """How matching pursuit steps: γ = c_j / `curvature`_j; `back`: atoms in use may shrink too."""
+
+    curvature: Array
+    back: bool
 
 
 class ConeScratch(NamedTuple):
@@ -173,7 +183,13 @@ def _slopes_of_rest(fit: Fit, used: int, length: Array, room: ConeScratch, r: in
 
 @uncounted
 def matching_pursuit(
-    atoms: Atoms, gram: Array, rules: PursuitRules, block: Block, found: Outcome, rest: Array
+    atoms: Atoms,
+    steps: ConeSteps,
+    gram: Array,
+    rules: PursuitRules,
+    block: Block,
+    found: Outcome,
+    rest: Array,
 ) -> None:
     """`methods.matching_pursuit` over a cone, for every signal of a block."""
     rows, c, n = gram.reshape(-1), block.c.reshape(-1), block.c.shape[1]
@@ -181,7 +197,7 @@ def matching_pursuit(
         zero = rules.rounding * np.sqrt(block.norm2[r])
         found.status[r] = verdict(block.norm2[r], block.goal2[r], 0, 0, rules)
         while found.status[r] == GOING:
-            j, gamma = _step(atoms, c, r * n, n, found, zero, r)
+            j, gamma = _step(atoms, steps, c, r * n, n, found, zero, r)
             _close(atoms, rules, block, found, gamma, zero, rest, r)
             if found.status[r] == GOING:
                 step = c.dtype.type(gamma)
@@ -193,6 +209,7 @@ def matching_pursuit(
 @uncounted
 def step_from_residuals(
     atoms: Atoms,
+    steps: ConeSteps,
     rules: PursuitRules,
     block: Block,
     rest: Array,
@@ -208,7 +225,7 @@ def step_from_residuals(
     for k in range(live.size):
         r = live[k]
         zero = rules.rounding * np.sqrt(block.norm2[r])
-        j, gamma = _step(atoms, c, k * n, n, found, zero, r)
+        j, gamma = _step(atoms, steps, c, k * n, n, found, zero, r)
         _close(atoms, rules, block, found, gamma, zero, room, r)
         step = rest.dtype.type(gamma)
         for i in range(rest.shape[1]):
@@ -216,7 +233,16 @@ def step_from_residuals(
 
 
 @inlined
-def _step(atoms: Atoms, c: Array, at: int, n: int, found: Outcome, zero: float, r: int) -> Any:
+def _step(
+    atoms: Atoms,
+    steps: ConeSteps,
+    c: Array,
+    at: int,
+    n: int,
+    found: Outcome,
+    zero: float,
+    r: int,
+) -> Any:
     """Choose an atom and change its coefficient; the atom and the step, 0 where none is left.
 
     ``residual2`` falls by ‖residual‖² − ‖residual − γz‖² = γ(2c − γ‖z‖²).
@@ -227,7 +253,7 @@ def _step(atoms: Atoms, c: Array, at: int, n: int, found: Outcome, zero: float, 
         top = max(c[at + j], c.dtype.type(0))
         for k in range(used):  # those in use may shrink as well
             i = np.int64(found.chosen[r, k])
-            here = abs(c[at + i])
+            here = abs(c[at + i]) if steps.back else c[at + i]
             if here > top or (here == top and i <= j):
                 top, j, place = here, i, k
         if top > zero * atoms.norm[j]:
@@ -236,7 +262,7 @@ def _step(atoms: Atoms, c: Array, at: int, n: int, found: Outcome, zero: float, 
             return j, 0.0
         c[at + j] = 0  # rounding; so small a slope may be more for a shorter atom
     slope = np.float64(c[at + j])
-    gamma = slope / atoms.norm2[j]
+    gamma = slope / steps.curvature[j]
     if place == used:
         found.chosen[r, used], found.value[r, used] = j, 0.0
         used += 1
@@ -273,6 +299,9 @@ def _close(
             found.residual2[r] = residual2(atoms, block, found, used, rest, r)
         left2, goal2 = found.residual2[r], block.goal2[r]
         found.status[r] = verdict(left2, goal2, used, found.steps[r], rules)
+        if not left2 <= FAR * block.norm2[r]:  # no exact step leads there
+            found.size[r], found.status[r] = 0, DIVERGED
+            found.residual2[r] = block.norm2[r]
     if found.status[r] != GOING:
         settle(atoms, rules, block, found, zero, rest, r)
 

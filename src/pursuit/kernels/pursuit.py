@@ -39,6 +39,7 @@ from pursuit.kernels.simd import (
 )
 
 CONVERGED = Status.CONVERGED.code
+DIVERGED = Status.DIVERGED.code
 MAX_ITER = Status.MAX_ITER.code
 MAX_ATOMS = Status.MAX_ATOMS.code
 STALLED = Status.STALLED.code

@@ -15,12 +15,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from pursuit.base.status import Status
 from pursuit.base.validation import Array
 from pursuit.kernels.compiling import strict
 from pursuit.kernels.iterations import STRIP, largest
 from pursuit.kernels.pursuit import (
     CONVERGED,
+    DIVERGED,
     GOING,
     Atoms,
     Block,
@@ -32,7 +32,6 @@ from pursuit.kernels.pursuit import (
     verdict,
 )
 
-DIVERGED = Status.DIVERGED.code
 Span = tuple[int, int]
 """Iterations from the first number up to, not including, the second."""
 LOOK = 64
