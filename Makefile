@@ -6,7 +6,7 @@ OLDEST := .venv-oldest
 # The tests run one process a core; threads of BLAS inside each would only fight.
 PYTEST := OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n auto
 
-.PHONY: help demo test test-oldest check fuzz bench clean
+.PHONY: help demo test test-torch test-oldest check fuzz bench clean
 
 help:            ## list the commands
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## */\t/'
@@ -22,6 +22,10 @@ demo: $(VENV)/.made-plot,report    ## reproduce the paper's experiments
 
 test: $(VENV)/.made-test           ## run the tests
 	$(PYTEST)
+
+# torch is in no other target: its default wheel is half a gigabyte, and gigabytes with CUDA.
+test-torch: $(VENV)/.made-test     ## run the tests of tensors, where a CPU build of torch resolves
+	@if $(BIN)/python tools/cpu_torch.py; then $(PYTEST) tests/tensors; fi
 
 # What the oldest packages say about their own dependencies of today is not ours to mend.
 test-oldest: $(OLDEST)/.made       ## run the tests with the oldest versions that are supported

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from pursuit import plots as plots
     from pursuit import rates as rates
     from pursuit import testing as testing
+    from pursuit import torch as torch
     from pursuit import unmixing as unmixing
     from pursuit.acceleration.accelerated import Conjugate as Conjugate
     from pursuit.acceleration.adaptive import Adaptive as Adaptive
@@ -142,7 +143,7 @@ _HOME = {
     "MissingExtra": "base.errors",
     "PursuitError": "base.errors",
 }
-_MODULES = ("certificates", "geometry", "methods", "plots", "rates", "testing", "unmixing")
+_MODULES = ("certificates", "geometry", "methods", "plots", "rates", "testing", "torch", "unmixing")
 
 __all__ = [*_HOME, *_MODULES, "__version__"]
 

@@ -16,7 +16,7 @@ LINES = [
     ["cli", "commands"],
     ["report"],
     ["experiments", "unmixing", "estimators", "learning"],
-    ["encoding", "solving"],
+    ["torch", "encoding", "solving"],
     ["methods"],
     ["acceleration", "active"],
     ["rules"],

@@ -182,7 +182,9 @@ def has_mask(value: object) -> bool:
 
 def _detached(tensor: Any) -> Array:
     """The numbers of a torch tensor; NumPy has no bfloat16 and no types of eight bits."""
-    here = tensor.detach().cpu()
+    if tensor.device.type != "cpu":  # moving it is for its owner to decide
+        raise TypeError(f"on {tensor.device}: give its cpu(), or use pursuit.torch.encode")
+    here = tensor.detach()
     if here.is_floating_point() and here.element_size() <= 2:
         here = here.double()
     array: Array = here.numpy()

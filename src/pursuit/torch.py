@@ -1,0 +1,122 @@
+"""Tensors of torch in, tensors out: codes over a decoder, as a function and as a module.
+
+Needs the extra `torch`; importing this module does not.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from pursuit.base.errors import MissingExtra
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+    from pursuit.encoding.tensors.layouts import CodesTensor
+    from pursuit.encoding.tensors.layouts import TopK as TopK
+    from pursuit.encoding.tensors.module import PursuitEncoder as PursuitEncoder
+
+__all__ = ["PursuitEncoder", "TopK", "encode"]
+_HOME = {"PursuitEncoder": "module", "TopK": "layouts"}
+
+
+def encode(
+    signals: Tensor,
+    atoms: Tensor | object,
+    method: str = "orthogonal",
+    *,
+    n_nonzero: int | None = None,
+    max_iter: int | None = None,
+    rtol: float | None = None,
+    atol: float | None = None,
+    bias: Tensor | None = None,
+    layout: str = "csr",
+    nonnegative: bool = False,
+    forward_only: bool = False,
+    unit_atoms: bool = True,
+    seed: int = 0,
+    threads: int | None = None,
+    max_bytes: int | None = None,
+) -> CodesTensor:
+    """Sparse codes of tensors: ``codes @ atoms + bias ≈ signals``.
+
+    On the CPU it is `pursuit.encode`, which reads the memory of float32 and float64 tensors
+    without a copy. Where tensors are elsewhere, orthogonal pursuit (of both signs) and matching
+    pursuit run there, in operations of torch. Nothing is copied from one device to another, and
+    gradients are left behind.
+
+    Parameters
+    ----------
+    signals
+        Shape (…, d).
+    atoms
+        Shape (n, d), an atom in each row, on the device of the signals; on the CPU also a
+        `Dictionary` or a `Cone`.
+    method, n_nonzero, max_iter, rtol, atol, unit_atoms, seed, threads
+        Those of `pursuit.encode`.
+    bias
+        Shape (d,), taken off every signal first, in one copy of them.
+    layout
+        ``"csr"``: a sparse tensor of m rows, those of all leading dimensions one after another.
+        ``"dense"``: shape (…, n). ``"topk"``: `TopK`, the atoms of each code in the order of
+        their choice, (…, n_nonzero), or as wide as the widest code where no number is given.
+    nonnegative
+        Coefficients of at least zero, as over a `Cone`.
+    forward_only
+        That of `pursuit.encode`: what matching-pursuit autoencoders do. Coefficients are then at
+        least zero.
+    max_bytes
+        Other devices than the CPU: the most work memory beside signals, atoms and codes; 256 MiB
+        by default.
+
+    Returns
+    -------
+    Tensor or TopK
+        float64 if signals, atoms or bias are float64 or of integers, else float32: half
+        precisions are computed in float32, and stay so.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from pursuit.torch import encode
+    >>> encode(torch.tensor([0.0, 6.0]), torch.eye(2) * 3, n_nonzero=1, layout="dense").tolist()
+    [0.0, 2.0]
+    """
+    calls, door = _part("calls"), _part("door")
+    options = door.Options(
+        method=method,
+        n_nonzero=n_nonzero,
+        max_iter=max_iter,
+        rtol=rtol,
+        atol=atol,
+        seed=seed,
+        threads=threads,
+        unit_atoms=unit_atoms,
+        nonnegative=nonnegative or getattr(atoms, "one_sided", False),
+        forward_only=forward_only,
+        layout=layout,
+        max_bytes=door.MAX_BYTES if max_bytes is None else max_bytes,
+    )
+    codes: CodesTensor = calls.TensorEncoder(atoms, bias, options)(signals, once=True)
+    return codes
+
+
+def _part(name: str) -> Any:
+    """A module that needs torch."""
+    from importlib import import_module
+
+    try:
+        import_module("torch")
+    except ImportError:
+        raise MissingExtra("torch", "encoding tensors") from None
+    return import_module(f"pursuit.encoding.tensors.{name}")
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOME:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(_part(_HOME[name]), name)
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)
