@@ -38,10 +38,9 @@ def wanted() -> list[str]:
     """Requirements to try: the newest version that says that it is for the CPU, then any."""
     listed = pip("index", "versions", "torch") or ""
     found = re.findall(r"\b(\d+)\.(\d+)\.(\d+)\+cpu\b", listed)
-    versions = sorted(tuple(map(int, version)) for version in found)
-    named = [f"torch=={'.'.join(map(str, version))}+cpu" for version in versions[-1:]]
-    newest = [name for name, version in zip(named, versions[-1:], strict=True) if version >= OLDEST]
-    return [*newest, f"torch>={OLDEST[0]}.{OLDEST[1]}"]
+    newest = max((tuple(map(int, version)) for version in found), default=(0,))
+    plain = f"torch>={OLDEST[0]}.{OLDEST[1]}"
+    return [f"torch=={'.'.join(map(str, newest))}+cpu", plain] if newest >= OLDEST else [plain]
 
 
 def for_the_cpu(requirement: str) -> bool:
@@ -51,7 +50,9 @@ def for_the_cpu(requirement: str) -> bool:
         options = "--dry-run", "--quiet", "--only-binary=:all:", f"--report={report}"
         if pip("install", *options, requirement) is None:
             return False
-        packages = [one["metadata"]["name"].lower() for one in json.loads(report.read_text())["install"]]
+        packages = [
+            one["metadata"]["name"].lower() for one in json.loads(report.read_text())["install"]
+        ]
     return not any(name.startswith(FOR_GPUS) for name in packages)
 
 

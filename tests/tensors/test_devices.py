@@ -155,5 +155,5 @@ def test_numbers_that_are_none_are_refused_by_their_place():
     with pytest.raises(InputError, match="in signal 4"):
         elsewhere(signals, atoms, "mp", n_nonzero=2)
     atoms[5] = 0
-    with pytest.raises(InputError, match="atoms: expected a finite norm above 0, got 0.0 of 5"):
+    with pytest.raises(InputError, match=r"atoms: expected a finite norm above 0, got 0\.0 of 5"):
         elsewhere(signals[:2], atoms, "mp", n_nonzero=2)

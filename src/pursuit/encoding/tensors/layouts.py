@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
-from typing import NamedTuple, Protocol
+from typing import NamedTuple, Protocol, TypeAlias
 
 import numpy as np
 import torch
@@ -27,7 +27,7 @@ class TopK(NamedTuple):
     values: Tensor
 
 
-CodesTensor = Tensor | TopK
+CodesTensor: TypeAlias = Tensor | TopK
 
 
 class Filled(NamedTuple):
@@ -64,8 +64,8 @@ def of_codes(codes: Codes, layout: str, lead: tuple[int, ...], width: int | None
 
 def _compressed_codes(codes: Codes) -> Tensor:
     m = codes.matrix
-    arrays = (torch.from_numpy(array) for array in (m.indptr, m.indices, m.data))
-    return _sparse(*arrays, shape=m.shape)
+    start, column, value = map(torch.from_numpy, (m.indptr, m.indices, m.data))
+    return _sparse(start, column, value, m.shape)
 
 
 def _sparse(start: Tensor, column: Tensor, value: Tensor, shape: tuple[int, int]) -> Tensor:
@@ -109,7 +109,7 @@ class Compressed:
 
     def result(self) -> CodesTensor:
         parts = self.start, self.column[: self.entries], self.value[: self.entries]
-        return _sparse(*parts, shape=self.shape)
+        return _sparse(*parts, self.shape)
 
 
 class Dense:
