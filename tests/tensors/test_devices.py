@@ -86,6 +86,12 @@ def test_work_memory_stays_within_what_was_asked_for(dtype, method, how, layout)
         assert codes[layout] < peak <= codes[layout] + max_bytes
 
 
+def test_a_decoder_in_half_precision_is_never_there_in_another_as_a_whole():
+    signals, atoms = problem(m=4, n=2000, d=256, dtype=torch.bfloat16)
+    peak, _ = peak_bytes(lambda: elsewhere(signals, atoms, "mp", n_nonzero=3, max_bytes=SMALL))
+    assert peak < SMALL + 2000 < atoms.nbytes
+
+
 def test_a_budget_that_is_too_small_is_refused_with_the_least_that_is_enough():
     signals, atoms = problem(m=20)
     with pytest.raises(InputError, match="max_bytes: expected at least") as refusal:

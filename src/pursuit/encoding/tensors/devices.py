@@ -6,6 +6,7 @@ engine's form of *products*, in the operations that every device of torch has.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
@@ -31,7 +32,7 @@ def pursue(
     """The codes of `rows` (m, d) over `atoms` (n, d) on their device."""
     dtype = working_type(rows, atoms, bias)
     ends = options.limits((atoms.shape[0], atoms.shape[1]))
-    steps = Steps(atoms, dtype, options, ends.width)
+    steps = Steps(atoms, dtype, options, ends.width, len(rows))
     out = gathering(
         options.layout,
         lead,
@@ -40,21 +41,21 @@ def pursue(
         options.n_nonzero is None,
         torch.empty(0, dtype=dtype, device=rows.device),
     )
-    size = budget.cut(steps.shape, len(rows), options.max_bytes)
-    for first in range(0, len(rows), size.rows):
-        x = rows[first : first + size.rows].to(dtype, copy=True)
-        out.keep(first, steps.run(x if bias is None else x.sub_(bias), first, size.atoms))
+    for first in range(0, len(rows), steps.cut.rows):
+        x = rows[first : first + steps.cut.rows].to(dtype, copy=True)
+        out.keep(first, steps.run(x if bias is None else x.sub_(bias), first))
     return out.result()
 
 
 @dataclass(frozen=True, eq=False)
 class Steps:
-    """A dictionary and a method, for chunks of signals."""
+    """A dictionary and a method, for chunks of so many signals in all."""
 
     atoms: Tensor
     dtype: torch.dtype
     options: Options
     width: int
+    signals: int
 
     def __post_init__(self) -> None:
         method = self.options.offered
@@ -66,15 +67,22 @@ class Steps:
                 f"{self.atoms.device}, got {method.name}{kind}, which runs on the CPU alone"
             )
 
-    @property
-    def shape(self) -> budget.Shape:
+    @cached_property
+    def cut(self) -> budget.Cut:
+        """Signals of a chunk and atoms of a slice."""
         (n, d), size = self.atoms.shape, torch.finfo(self.dtype).bits // 8
         orthogonal, converted = self.options.offered.orthogonal, self.atoms.dtype != self.dtype
-        return budget.Shape(n, d, self.width, size, orthogonal, converted)
+        shape = budget.Shape(n, d, self.width, size, orthogonal, converted)
+        return budget.cut(shape, self.signals, self.options.max_bytes)
+
+    def slices(self) -> Iterator[tuple[int, Tensor]]:
+        """The atoms, some at a time, in the precision of the codes; and the first one's number."""
+        for begin in range(0, len(self.atoms), self.cut.atoms):
+            yield begin, self.atoms[begin : begin + self.cut.atoms].to(self.dtype)
 
     @cached_property
     def norm(self) -> Tensor:
-        norm = torch.linalg.vector_norm(self.atoms, dim=1, dtype=self.dtype)
+        norm = torch.cat([torch.linalg.vector_norm(part, dim=1) for _, part in self.slices()])
         odd = ~(torch.isfinite(norm) & (norm > 0))
         if odd.any():
             where = int(odd.int().argmax())
@@ -87,14 +95,14 @@ class Steps:
         forward = self.options.forward_only
         return 1 / self.norm if self.options.unit_atoms and not forward else None
 
-    def run(self, x: Tensor, first: int, slices: int) -> Filled:
+    def run(self, x: Tensor, first: int) -> Filled:
         """The codes of a chunk, whose first signal has a number in the whole."""
         norm = torch.linalg.vector_norm(x, dim=1)
         if not torch.isfinite(norm).all():
             odd = first + int((~torch.isfinite(norm)).int().argmax())
             raise InputError(f"signals: expected numbers with a finite norm in signal {odd}")
-        pursuit = Orthogonal if self.options.offered.orthogonal else Plain
-        return pursuit(self, x, norm, slices).run()
+        pursuit = OrthogonalSteps if self.options.offered.orthogonal else MatchingSteps
+        return pursuit(self, x, norm).run()
 
 
 class Chosen(NamedTuple):
@@ -111,11 +119,11 @@ class Residuals:
     `index` and `value` (b, width) are filled from the left; `size` (b) places are in use.
     """
 
-    def __init__(self, steps: Steps, x: Tensor, norm: Tensor, slices: int) -> None:
+    def __init__(self, steps: Steps, x: Tensor, norm: Tensor) -> None:
         o, (b, w) = steps.options, (len(x), steps.width)
         n, d = steps.atoms.shape
         ends = o.limits((n, d))
-        self.steps, self.rest, self.norm, self.slices = steps, x, norm, slices
+        self.steps, self.rest, self.norm = steps, x, norm
         self.most, self.last = ends.n_nonzero, ends.max_iter
         self.index = torch.full((b, w), NOWHERE, dtype=torch.int64, device=x.device)
         self.value = x.new_zeros((b, w))
@@ -124,7 +132,7 @@ class Residuals:
         tested = o.rtol is not None or o.atol is not None
         self.goal = ((o.rtol or 0.0) * norm).clamp_min(o.atol or 0.0) if tested else norm * 0 - 1
         self.going = norm > self.goal
-        self.room = x.new_empty((b, slices + 1))  # one column more, for what is nowhere
+        self.room = x.new_empty((b, steps.cut.atoms + 1))  # one column more, for what is nowhere
 
     def filled(self) -> Filled:
         used = torch.arange(self.steps.width, device=self.size.device) < self.size[:, None]
@@ -134,8 +142,8 @@ class Residuals:
         """The steepest atom of each signal, the lowest of several."""
         top = torch.full_like(self.norm, -torch.inf)
         atom = torch.zeros_like(self.size)
-        for begin in range(0, len(self.steps.atoms), self.slices):
-            slopes = self._slopes(begin, left_out)
+        for begin, part in self.steps.slices():
+            slopes = self._slopes(begin, part, left_out)
             here, place = slopes.max(dim=1)
             better = here > top
             top, atom = top.where(~better, here), atom.where(~better, place + begin)
@@ -143,13 +151,12 @@ class Residuals:
         scale = self.steps.norm[atom] if self.steps.weight is None else 1
         return Chosen(atom, entries, top > self.zero * scale)
 
-    def _slopes(self, begin: int, left_out: Tensor | None) -> Tensor:
+    def _slopes(self, begin: int, part: Tensor, left_out: Tensor | None) -> Tensor:
         """How steep the atoms of a slice are, as far as they may be followed."""
-        part = self.steps.atoms[begin : begin + self.slices].to(self.rest.dtype)
         slopes = self.room[:, : len(part)]
         torch.mm(self.rest, part.T, out=slopes)
         if self.steps.weight is not None:
-            slopes *= self.steps.weight[begin : begin + self.slices]
+            slopes *= self.steps.weight[begin : begin + len(part)]
         if not self.steps.options.one_sided:
             slopes.abs_()
         elif not self.steps.options.forward_only:  # those in use may shrink as well
@@ -173,7 +180,7 @@ class Residuals:
         self.size[far], self.going[far] = 0, False
 
 
-class Plain(Residuals):
+class MatchingSteps(Residuals):
     """Matching pursuit: r ← r − γ z with γ = ⟨r, z⟩ / ‖z‖², or ⟨r, z⟩ where it is forward only."""
 
     def run(self) -> Filled:
@@ -222,8 +229,8 @@ class Plain(Residuals):
         self.size -= gone.to(self.size.dtype)
 
 
-class Orthogonal(Residuals):
-    """Orthogonal matching pursuit: the atoms in use are made orthonormal as they come.
+class OrthogonalSteps(Residuals):
+    """OrthogonalSteps matching pursuit: the atoms in use are made orthonormal as they come.
 
     An atom in their span is passed over. All signals that go on have the same number of atoms.
     """

@@ -1,0 +1,32 @@
+"""docs/torch.md and the examples of the docstrings run as they are printed."""
+
+import doctest
+import re
+from pathlib import Path
+
+import pytest
+
+torch = pytest.importorskip("torch", reason="torch is not installed: make test-torch")
+
+import pursuit.torch  # noqa: E402
+from pursuit.encoding.tensors import module  # noqa: E402
+
+PAGE = Path(__file__).parents[2] / "docs" / "torch.md"
+
+
+def test_the_page_runs_from_top_to_bottom():
+    blocks = re.findall(r"```python\n(.*?)```", PAGE.read_text(), flags=re.DOTALL)
+    assert len(blocks) == 3
+    scope = {}
+    for block in blocks:
+        exec(compile(block, str(PAGE), "exec"), scope)
+    assert scope["fit"].shape == scope["activations"].shape
+    assert scope["codes"].shape == (128, 512)
+    assert scope["codes"].values().min() > 0
+
+
+@pytest.mark.parametrize("where", [pursuit.torch, module])
+def test_the_examples_of_the_docstrings_are_true(where):
+    results = doctest.testmod(where)
+    assert results.attempted
+    assert not results.failed
