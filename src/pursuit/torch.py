@@ -41,8 +41,8 @@ def encode(
     """Sparse codes of tensors: ``codes @ atoms + bias ≈ signals``.
 
     On the CPU it is `pursuit.encode`, which reads the memory of float32 and float64 tensors
-    without a copy. Where tensors are elsewhere, orthogonal pursuit (of both signs) and matching
-    pursuit run there, in operations of torch. Nothing is copied from one device to another, and
+    without a copy. Where tensors are elsewhere, orthogonal and matching pursuit run there, in
+    operations of torch. Nothing is copied from one device to another, and
     gradients are left behind.
 
     Parameters

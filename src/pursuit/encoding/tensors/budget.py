@@ -13,13 +13,17 @@ WORD = 8
 
 
 class Shape(NamedTuple):
-    """The sizes that work memory depends on: `converted` atoms are in another precision."""
+    """The sizes that work memory depends on.
+
+    A pursuit keeps `bases` times as many vectors for a signal as its code has atoms; `converted`
+    atoms are in another precision.
+    """
 
     n: int
     d: int
     width: int
     itemsize: int
-    orthogonal: bool
+    bases: int
     converted: bool
 
     @property
@@ -32,8 +36,7 @@ class Shape(NamedTuple):
         """Bytes for a signal, but for its correlations."""
         w, d = self.width, self.d
         numbers = 6 * d + 4 * w + 16
-        if self.orthogonal:  # basis, triangular factor, and the solution with it
-            numbers += w * d + 3 * w * w + 4 * w
+        numbers += self.bases * (w * d + 3 * w * w + 4 * w)  # with factors of their products
         return numbers * self.itemsize + (6 * w + 16) * WORD
 
     def slice(self, rows: int, max_bytes: int) -> int:
