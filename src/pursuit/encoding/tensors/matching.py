@@ -25,7 +25,7 @@ class MatchingSteps(Residuals):
     def _step(self, chosen: Chosen) -> None:
         gamma = (self.rest * chosen.entries).sum(dim=1)
         if not self.steps.options.forward_only:
-            gamma /= self.steps.norm[chosen.atom].square()
+            gamma /= self.lengths[chosen.atom].square()
         gamma = gamma.where(self.going, 0)
         place = self._place(chosen.atom)
         if self.steps.options.one_sided:

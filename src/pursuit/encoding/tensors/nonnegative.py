@@ -33,7 +33,7 @@ class NonnegativeSteps(Residuals):
             taken += self._step()
             self.judge()
             self.going &= taken < self.last
-        self.value /= self.steps.norm[self.index.clamp_min(0)]
+        self.value /= self.lengths[self.index.clamp_min(0)]
         return self.filled()
 
     def _step(self) -> Tensor:
@@ -58,7 +58,7 @@ class NonnegativeSteps(Residuals):
         """The atoms listed, at unit norm, (b, width, d); zero in places that are empty."""
         places = self.index.clamp_min(0)
         z = self.steps.atoms[places].to(self.x.dtype)
-        z *= ((self.index != NOWHERE) / self.steps.norm[places])[:, :, None]
+        z *= ((self.index != NOWHERE) / self.lengths[places])[:, :, None]
         return z
 
     def _refused(self, fits: SmallFits, last: Tensor) -> Tensor:

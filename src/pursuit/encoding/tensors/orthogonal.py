@@ -56,7 +56,7 @@ class OrthogonalSteps(Residuals):
 
     def _against_basis(self, chosen: Chosen, t: int) -> tuple[Tensor, Tensor]:
         """What an atom of unit norm has along the basis, and what is left; twice for rounding."""
-        q = chosen.entries / self.steps.norm[chosen.atom, None]
+        q = chosen.entries / self.lengths[chosen.atom, None]
         basis, along = self.basis[:, :t], self.along[:, :t] * 0
         for _ in range(2):
             part = torch.bmm(basis, q[:, :, None])
@@ -66,5 +66,5 @@ class OrthogonalSteps(Residuals):
 
     def _solved(self) -> Filled:
         a = torch.linalg.solve_triangular(self.upper, self.along[:, :, None], upper=True)[:, :, 0]
-        self.value = a / self.steps.norm[self.index.clamp_min(0)]
+        self.value = a / self.lengths[self.index.clamp_min(0)]
         return self.filled()

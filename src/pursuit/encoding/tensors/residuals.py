@@ -42,6 +42,8 @@ class Residuals(ABC):
         n, d = steps.atoms.shape
         ends = o.limits((n, d))
         self.steps, self.rest, self.norm = steps, x, norm
+        # Both are made from slices of the atoms: before slices are held for products.
+        self.lengths, self.weight = steps.norm, steps.weight
         self.most, self.last = ends.n_nonzero, ends.max_iter
         self.index = torch.full((b, w), NOWHERE, dtype=torch.int64, device=x.device)
         self.value = x.new_zeros((b, w))
@@ -75,15 +77,15 @@ class Residuals(ABC):
             better = here > top
             top, atom = top.where(~better, here), atom.where(~better, place + begin)
         entries = self.steps.atoms[atom].to(self.rest.dtype)
-        scale = self.steps.norm[atom] if self.steps.weight is None else 1
+        scale = self.lengths[atom] if self.weight is None else 1
         return Chosen(atom, entries, top > self.zero * scale)
 
     def _slopes(self, begin: int, part: Tensor, left_out: Tensor | None) -> Tensor:
         """How steep the atoms of a slice are, as far as they may be followed."""
         slopes = self.room[:, : len(part)]
         torch.mm(self.rest, part.T, out=slopes)
-        if self.steps.weight is not None:
-            slopes *= self.steps.weight[begin : begin + len(part)]
+        if self.weight is not None:
+            slopes *= self.weight[begin : begin + len(part)]
         if not self.steps.options.one_sided:
             slopes.abs_()
         elif not self.steps.options.forward_only:  # those in use may shrink as well
