@@ -3,13 +3,36 @@
 from __future__ import annotations
 
 import os
+from typing import TYPE_CHECKING, overload
 
+from pursuit.encoding.chunks import DaskArray
 from pursuit.encoding.codes import Codes
 from pursuit.encoding.encoder import METHODS, Encoder
+
+if TYPE_CHECKING:
+    from pursuit.encoding.lazy import LazyCodes
 
 __all__ = ["METHODS", "Codes", "Encoder", "encode"]
 
 
+@overload
+def encode(  # type: ignore[overload-overlap]
+    signals: DaskArray,
+    atoms: object,
+    method: str = "orthogonal",
+    *,
+    n_nonzero: int | None = None,
+    max_iter: int | None = None,
+    rtol: float | None = None,
+    atol: float | None = None,
+    seed: int = 0,
+    threads: int | None = None,
+    unit_atoms: bool = True,
+    out: None = None,
+    resume: bool = False,
+    progress: bool | None = None,
+) -> LazyCodes: ...
+@overload
 def encode(
     signals: object,
     atoms: object,
@@ -25,7 +48,23 @@ def encode(
     out: str | os.PathLike[str] | None = None,
     resume: bool = False,
     progress: bool | None = None,
-) -> Codes:
+) -> Codes: ...
+def encode(
+    signals: object,
+    atoms: object,
+    method: str = "orthogonal",
+    *,
+    n_nonzero: int | None = None,
+    max_iter: int | None = None,
+    rtol: float | None = None,
+    atol: float | None = None,
+    seed: int = 0,
+    threads: int | None = None,
+    unit_atoms: bool = True,
+    out: str | os.PathLike[str] | None = None,
+    resume: bool = False,
+    progress: bool | None = None,
+) -> Codes | LazyCodes:
     """Sparse codes of many signals over one dictionary: ``codes @ atoms ≈ signals``.
 
     Each signal gets the result of ``solve(SquaredDistance(signal), atoms, method)``, up to
