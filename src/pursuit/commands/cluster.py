@@ -40,7 +40,7 @@ def _started(workers: int | None) -> Iterator[Any]:
     distributed = _distributed()
     with (
         distributed.LocalCluster(
-            n_workers=number, threads_per_worker=1, processes=True, dashboard_address=None
+            n_workers=number, threads_per_worker=1, processes=True, dashboard_address=":0"
         ) as cluster,
         distributed.Client(cluster) as client,
     ):
