@@ -185,6 +185,6 @@ def in_words(besides: str = "") -> Iterator[None]:
         if type(error).__name__ != "KilledWorker":  # a class of distributed
             raise
         raise PursuitError(
-            f"{error.args[2] + 1} workers died on the same task, as they do when they run out of "
-            f"memory; {SMALLER}{besides}"
+            f"a task was given up after the death of {error.args[2] + 1} of its workers, which may "
+            f"have run out of memory; {SMALLER}{besides}"
         ) from None

@@ -9,7 +9,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from pursuit.base.cluster import require_dask
+from pursuit.base.cluster import in_words, require_dask
 from pursuit.base.errors import InputError
 from pursuit.base.validation import REAL_KINDS, Array
 from pursuit.encoding.rows import flat, npy_rows
@@ -66,7 +66,8 @@ class Chunks:
 
     def __getitem__(self, rows: Array) -> Array:
         """Some rows, computed: the chunks that they are in, that is."""
-        computed: Array = np.asarray(self.array[rows])
+        with in_words():
+            computed: Array = np.asarray(self.array[rows])
         return computed
 
     def cut(self, block: int, also: Iterable[int] = ()) -> Any:
