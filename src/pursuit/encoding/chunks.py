@@ -72,9 +72,8 @@ class Chunks:
 
     def cut(self, block: int, also: Iterable[int] = ()) -> Any:
         """The array with chunks that begin at multiples of `block`, and at those of `also`."""
-        rows = len(self)
-        ends = np.cumsum(self.array.chunks[0])
-        nearest = np.minimum((ends + block // 2) // block * block, rows)
+        rows, given = len(self), np.cumsum(self.array.chunks[0])[:-1]
+        nearest = np.minimum((given + block // 2) // block * block, rows)
         borders = np.unique([0, *nearest.tolist(), *also, rows])
         return self.array.rechunk((tuple(np.diff(borders).tolist()), -1))
 
