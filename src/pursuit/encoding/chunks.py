@@ -103,13 +103,12 @@ def from_zarr(signals: Any) -> Any:
     return _worthwhile(array)
 
 
-def from_npy(path: str | os.PathLike[str], columns: bool = False) -> Any:
+def from_npy(path: str | os.PathLike[str], columns: bool = False, rows: int | None = None) -> Any:
     """The array of a .npy file, as a dask array whose chunks are read where they are needed."""
     dask_array = require_dask(ON_CLUSTER)
     file = NpyFile(Path(path).resolve(), columns)
-    rows = _rows_of_a_task(file.shape, file.dtype)
-    chunks = (rows, *file.shape[1:])
-    return dask_array.from_array(file, chunks=chunks, asarray=False, fancy=False)
+    chunks = (rows or _rows_of_a_task(file.shape, file.dtype), *file.shape[1:])
+    return dask_array.from_array(file, chunks=chunks, asarray=False)
 
 
 class NpyFile:
@@ -124,7 +123,7 @@ class NpyFile:
         return npy_rows(self.path, self.columns)
 
     def __getitem__(self, key: Any) -> Array:
-        return np.array(self._open()[key])
+        return self._open()[key]  # still on the disk: it is read by whoever looks at it
 
 
 def in_memory(array: Array) -> Any:

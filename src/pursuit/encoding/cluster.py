@@ -10,6 +10,7 @@ from dask.utils import ensure_dict
 from pursuit.base.cluster import each_result, held_node
 from pursuit.encoding.chunks import Chunks
 from pursuit.encoding.codes import Codes
+from pursuit.encoding.columns import cut
 from pursuit.encoding.lazy import encoded, shared_encoder
 
 if TYPE_CHECKING:
@@ -36,5 +37,5 @@ def encode_chunks(order: Order, signals: Chunks, sink: Sink, rate: Throughput) -
 
 def _keep(sink: Sink, codes: Codes, first: int, block: int) -> None:
     """The codes of a chunk, block by block."""
-    for number, start in enumerate(range(0, len(codes), block), first):
-        sink.keep(number, codes[start : start + block].piece())
+    for number, piece in enumerate(cut(codes.piece(), block), first):
+        sink.keep(number, piece)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -35,3 +36,17 @@ def fixed_width(piece: Piece, name: str, row: Row) -> Array:
     rows = np.full(used.shape, NOBODY if name == "indices" else 0, dtype)
     rows[used] = entries
     return rows
+
+
+def cut(piece: Piece, rows: int) -> Iterator[Piece]:
+    """The codes of so many signals after the other, without a copy."""
+    ends = np.cumsum(piece.sizes)
+    entries = [0, *ends[rows - 1 : -1 : rows].tolist(), len(piece.indices)]
+    for number, start in enumerate(range(0, len(piece.sizes), rows)):
+        signals, here = slice(start, start + rows), slice(entries[number], entries[number + 1])
+        yield Piece(
+            piece.sizes[signals],
+            piece.indices[here],
+            piece.values[here],
+            *(column[signals] for column in piece[3:]),
+        )
