@@ -1,6 +1,8 @@
 """Codes of dask and zarr arrays without a cluster: lazy, the bits of memory, sentences."""
 
+import re
 import sys
+from pathlib import Path
 
 import dask
 import dask.array as da
@@ -186,6 +188,18 @@ def test_a_bar_shows_how_far_the_tasks_are(tmp_path, capsys):
     encode(chunked(), ATOMS, rtol=0.3, out=tmp_path / "codes", progress=True)
     assert "100% " in (shown := capsys.readouterr().err)
     assert "signals/s" in shown
+
+
+def test_the_examples_of_the_page_run_one_after_the_other(tmp_path, monkeypatch, capsys):
+    page = Path(__file__).parents[2] / "docs" / "cluster.md"
+    blocks = re.findall(r"```python\n(.*?)```", page.read_text(), flags=re.DOTALL)
+    assert len(blocks) == 2
+    monkeypatch.chdir(tmp_path)
+    scope = {}
+    for block in blocks:
+        exec(compile(block, str(page), "exec"), scope)
+    assert "20,000 signals over 256 atoms, at most 8 a signal" in capsys.readouterr().out
+    assert 0 < scope["error"] < 1
 
 
 # What is refused ---------------------------------------------------------------------------------

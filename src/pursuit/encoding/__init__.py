@@ -77,7 +77,9 @@ def encode(
         Shape (m, d), a signal in each row, or (m, *shape) for atoms of that shape; one signal of
         the shape of an atom is a single row. float32 stays float32 if the atoms are float32 too;
         any memory order. A `numpy.memmap` or the path of a
-        ``.npy`` file is read a block at a time; so is an iterator that gives arrays of rows.
+        ``.npy`` file is read a block at a time; so is an iterator that gives arrays of rows. The
+        chunks of a dask array, or of a zarr array or its path, are encoded by Dask's scheduler or
+        the cluster whose client is active, one thread a task (the extra ``dask``).
     atoms
         A `Dictionary`, or an array with an atom in each row. Any scale but zero. With a `Cone`
         of them coefficients are at least zero, by ``"orthogonal"`` or ``"matching-pursuit"``: an
@@ -130,6 +132,7 @@ def encode(
         are left or nothing more can be gained in this precision. Methods with random directions
         look at all slopes once in n steps (in 64 for fewer atoms). A run whose coefficients left
         the range of numbers or the neighbourhood of its signal is DIVERGED, its code empty.
+        For a dask array, and no `out`: lazy codes, whose ``compute()`` gives these.
 
     Examples
     --------
