@@ -46,7 +46,7 @@ def active_client() -> Any:
 
 
 @dataclass(frozen=True)
-class Shared:
+class SharedValue:
     """Something that tasks share, known by its token: each process keeps the first that comes.
 
     What it works out there, and does not take along when it is pickled, is worked out once.
@@ -61,18 +61,18 @@ class Shared:
 
 
 @lru_cache(maxsize=2)
-def _of_this_process(shared: Shared) -> Any:
+def _of_this_process(shared: SharedValue) -> Any:
     return shared.value
 
 
-def shared_node(shared: Shared) -> Any:
+def shared_node(shared: SharedValue) -> Any:
     """It as a node of a graph, which every task may depend on: never as a part of each task."""
     from dask import delayed
 
     return delayed(shared, name=f"shared-{shared.token}", traverse=False)
 
 
-def held_node(shared: Shared) -> Any:
+def held_node(shared: SharedValue) -> Any:
     """The same for many graphs, one after the other: on a cluster it is sent there once.
 
     A worker that dies takes nothing along: the scheduler can make it anew, which it could not if

@@ -30,8 +30,8 @@ def columns_of(width: int, dtype: np.dtype[Any]) -> dict[str, Row]:
 def fixed_width(piece: Piece, name: str, row: Row) -> Array:
     """One of the arrays for some codes."""
     (dtype, shape), entries = row, getattr(piece, name)
-    if not shape:
-        return np.ascontiguousarray(entries, dtype)
+    if not shape or entries.size == len(piece.sizes) * shape[0]:  # all codes are full
+        return np.ascontiguousarray(entries, dtype).reshape(-1, *shape)
     used = np.arange(*shape) < piece.sizes[:, None]
     rows = np.full(used.shape, NOBODY if name == "indices" else 0, dtype)
     rows[used] = entries

@@ -13,7 +13,7 @@ import dask.array as da
 import numpy as np
 from dask.base import tokenize
 
-from pursuit.base.cluster import LARGE_GRAPH, Shared, in_words, shared_node
+from pursuit.base.cluster import LARGE_GRAPH, SharedValue, in_words, shared_node
 from pursuit.base.errors import InputError, MissingExtra
 from pursuit.base.validation import Array
 from pursuit.encoding.chunks import Chunks
@@ -107,7 +107,7 @@ class LazyCodes:
     def __matmul__(self, atoms: object) -> da.Array:
         """The approximations, as a dask array: one row for each signal, in the shape of an atom."""
         rows, shape = decoder(atoms, self.n_atoms)
-        shared = shared_node(Shared(tokenize(rows), rows.reshape(len(rows), *shape)))
+        shared = shared_node(SharedValue(tokenize(rows), rows.reshape(len(rows), *shape)))
         dtype = np.result_type(self.dtype, rows.dtype)
         return self._blocks(_product_of, shared, dtype=dtype, shape=shape)
 
@@ -221,10 +221,10 @@ def lazy_codes(encoder: Encoder, signals: Chunks) -> LazyCodes:
     )
 
 
-def shared_encoder(encoder: Encoder) -> Shared:
+def shared_encoder(encoder: Encoder) -> SharedValue:
     """An encoder for tasks: each has one thread, and each process prepares the dictionary once."""
     single = encoder.with_threads(1)
-    return Shared(tokenize(single.__getstate__()), single)
+    return SharedValue(tokenize(single.__getstate__()), single)
 
 
 def encoded(rows: da.Array, shared: Any) -> da.Array:
@@ -241,7 +241,7 @@ def encoded(rows: da.Array, shared: Any) -> da.Array:
 
 
 def _encode_chunk(
-    rows: Array, shared: Shared, dtype: np.dtype[Any], block_info: Any = None
+    rows: Array, shared: SharedValue, dtype: np.dtype[Any], block_info: Any = None
 ) -> Codes:
     """The codes of a chunk: those that its rows have in the whole."""
     first, end = block_info[0]["array-location"][0]
@@ -258,7 +258,7 @@ def _column_of(codes: Codes, name: str, row: Row) -> Array:
     return fixed_width(codes.piece(), name, row)
 
 
-def _product_of(codes: Codes, shared: Shared) -> Array:
+def _product_of(codes: Codes, shared: SharedValue) -> Array:
     product: Array = codes @ shared.value
     return product
 
