@@ -123,7 +123,8 @@ class NpyFile:
         return npy_rows(self.path, self.columns)
 
     def __getitem__(self, key: Any) -> Array:
-        return self._open()[key]  # still on the disk: it is read by whoever looks at it
+        part: Array = self._open()[key]  # still on the disk: whoever looks at it reads it
+        return part
 
 
 def in_memory(array: Array) -> Any:
