@@ -26,8 +26,7 @@ class DaskArray(Protocol):
 
     def __dask_graph__(self) -> Any: ...
 
-    @property
-    def chunks(self) -> Any: ...
+    def compute_chunk_sizes(self) -> Any: ...
 
 
 class Chunks:
@@ -83,14 +82,19 @@ class Chunks:
 
 def is_dask(signals: object) -> bool:
     """Whether something is a dask array; Dask is not imported for the question."""
-    return hasattr(signals, "__dask_graph__") and hasattr(signals, "chunks")
+    return _is_array_of("dask", signals)
 
 
 def is_zarr(signals: object) -> bool:
     """Whether something is a zarr array, or the path of one."""
     if isinstance(signals, (str, os.PathLike)):
         return any((Path(signals) / name).is_file() for name in ("zarr.json", ".zarray"))
-    return type(signals).__module__.partition(".")[0] == "zarr" and hasattr(signals, "chunks")
+    return _is_array_of("zarr", signals)
+
+
+def _is_array_of(library: str, value: object) -> bool:
+    modules = {parent.__module__.partition(".")[0] for parent in type(value).__mro__}
+    return library in modules and hasattr(value, "chunks") and hasattr(value, "dtype")
 
 
 def from_zarr(signals: Any) -> Any:
