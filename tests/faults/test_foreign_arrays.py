@@ -127,8 +127,13 @@ TAKEN = {
 }
 
 
-LABELLED = {("unmix", "xarray"), ("unmix", "chunked xarray")}
-"""What is taken with its labels, and proved elsewhere."""
+ELSEWHERE = {
+    ("unmix", "xarray"),
+    ("unmix", "chunked xarray"),
+    ("signals", "dask"),
+    ("one signal", "dask"),
+}
+"""What is taken with its labels, or in its chunks, and proved elsewhere."""
 
 
 def assert_refused(enter, value, pattern):
@@ -144,7 +149,7 @@ def assert_refused(enter, value, pattern):
 @pytest.mark.parametrize("kind", REFUSED)
 @pytest.mark.parametrize("door", DOORS)
 def test_what_is_not_an_array_of_numbers_in_memory_is_refused_by_name(door, kind):
-    if (door, kind) in LABELLED:
+    if (door, kind) in ELSEWHERE:
         return
     array, enter = DOORS[door]
     make, pattern = REFUSED[kind]
@@ -172,7 +177,7 @@ def test_so_it_is_where_numbers_of_atoms_are_given(kind):
 @pytest.mark.parametrize("kind", TAKEN)
 @pytest.mark.parametrize("door", DOORS | OPERATORS)
 def test_what_holds_the_same_numbers_gives_the_same_answer(door, kind):
-    if (door, kind) in LABELLED:
+    if (door, kind) in ELSEWHERE:
         return
     array, enter = (DOORS | OPERATORS)[door]
     expected, got = np.asarray(enter(array)), np.asarray(enter(TAKEN[kind](array)))

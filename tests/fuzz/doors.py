@@ -85,6 +85,12 @@ def _solve(f: Any = None, atoms: Any = None, method: Any = "matching-pursuit", *
     return pursuit.solve(f, atoms, method, max_iter=3, progress=False, **more)
 
 
+def _encode(**arguments: Any) -> Any:
+    """Codes; those of dask arrays are lazy."""
+    codes = pursuit.encode(**arguments)
+    return codes.compute() if hasattr(codes, "compute") else codes
+
+
 def _along(direction: Any) -> Any:
     return _solve(method=methods.matching_pursuit(direction=direction))
 
@@ -108,9 +114,7 @@ def _runs() -> dict[str, Door]:
         "Replay": Door(
             lambda indices: _along(pursuit.Replay(indices)), {"indices": numbers}, {}, _bytes("x")
         ),
-        "encode": Door(
-            pursuit.encode, {"signals": S, "atoms": Z}, limits, _bytes("indices", "values")
-        ),
+        "encode": Door(_encode, {"signals": S, "atoms": Z}, limits, _bytes("indices", "values")),
         "codes @": Door(lambda atoms: codes @ atoms, {"atoms": Z}, {}, lambda a: a.tobytes()),
         "unmix": Door(_unmixed, {"scene": S, "endmembers": Z}, bound, _bytes("abundances")),
         "pick": Door(unmixing.pick, {"pixels": S}, {"r": 2}),

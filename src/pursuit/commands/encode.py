@@ -5,15 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated, Any
 
 import typer
 
 from pursuit.base.errors import InputError
 from pursuit.commands.options import in_options
-
-if TYPE_CHECKING:
-    from pursuit.base.validation import Array
 
 METHODS = (
     "matching-pursuit",
@@ -38,6 +35,8 @@ OPTIONS = {
     "out": "--out",
     "nonnegative": "--nonnegative",
     "variable": "--variable",
+    "workers": "--workers",
+    "scheduler": "--scheduler",
     "over a Cone": "with --nonnegative",
 }
 """What the arguments of `pursuit.encode` are here."""
@@ -46,9 +45,9 @@ INTERRUPTED = 130
 
 
 def encode(
-    signals: Annotated[Path, typer.Argument(help="The signals: .npy, .npz, .mat or .csv.")],
+    signals: Annotated[Path, typer.Argument(help="The signals: .npy, .zarr, .npz, .mat or .csv.")],
     dictionary: Annotated[
-        Path, typer.Option(help="The atoms, in a file of the same kinds.", metavar="FILE")
+        Path, typer.Option(help="The atoms: .npy, .npz, .mat or .csv.", metavar="FILE")
     ],
     out: Annotated[
         Path, typer.Option("--out", "-o", help="A new folder for the codes.", metavar="DIR")
@@ -97,6 +96,14 @@ def encode(
     threads: Annotated[
         int | None, typer.Option(help="Threads; all cores if not given.", metavar="NUMBER")
     ] = None,
+    workers: Annotated[
+        int | None,
+        typer.Option(help="Processes of this machine in place of threads.", metavar="NUMBER"),
+    ] = None,
+    scheduler: Annotated[
+        str | None,
+        typer.Option(help="The Dask cluster to work on: tcp://HOST:PORT.", metavar="ADDRESS"),
+    ] = None,
 ) -> None:
     """Encode signals over a dictionary: which atoms each one uses, and how much of them.
 
@@ -105,17 +112,26 @@ def encode(
     in memory. Codes.open("DIR") reads the folder in Python, and
     `pursuit decode` turns it back into signals.
 
+    With --workers or --scheduler, Dask's workers read the signals, which
+    they have to find under the same path, and encode them: the codes and
+    the folder are the same.
+
     pursuit encode signals.npy --dictionary atoms.npy -o codes --nonzero 10
     """
     from pursuit.atoms.cone import Cone
+    from pursuit.commands.cluster import on_cluster
     from pursuit.encoding import encode as encode_signals
     from pursuit.files.tables import read_matrix
 
     with in_options({"variable": "--dictionary-variable"}):
         atoms = read_matrix(dictionary, dictionary_variable, columns)
-    with in_options({**OPTIONS, "signals": str(signals)}), _telling_how_to_resume(out):
+    with (
+        in_options({**OPTIONS, "signals": str(signals)}),
+        _telling_how_to_resume(out),
+        on_cluster(workers, scheduler, threads) as elsewhere,
+    ):
         codes = encode_signals(
-            _read(signals, variable, columns),
+            _read(signals, variable, columns, elsewhere),
             Cone(atoms) if nonnegative else atoms,
             method,
             n_nonzero=nonzero,
@@ -144,16 +160,19 @@ def _telling_how_to_resume(out: Path) -> Iterator[None]:
         raise typer.Exit(INTERRUPTED) from None
 
 
-def _read(path: Path, variable: str | None, columns: bool) -> Array:
-    """The signals; those of a .npy file stay on the disk."""
-    from pursuit.encoding.sources import map_npy
+def _read(path: Path, variable: str | None, columns: bool, elsewhere: bool) -> Any:
+    """The signals; those of a .npy or .zarr file stay on the disk, for workers to read there."""
+    from pursuit.encoding.chunks import from_npy, from_zarr, in_memory, is_zarr
+    from pursuit.encoding.rows import npy_rows
     from pursuit.files.tables import read_matrix
 
-    if path.suffix.lower() != ".npy":
-        return read_matrix(path, variable, columns)
+    alone = path.suffix.lower() == ".npy" or is_zarr(path)
+    if not alone:
+        rows = read_matrix(path, variable, columns)
+        return in_memory(rows) if elsewhere else rows
     if variable is not None:
         raise InputError(f"--variable: {path} holds one array and no names, got {variable!r}")
-    rows = map_npy(path)
-    if rows.ndim == 1:
-        rows = rows[None]
-    return rows.T if columns and rows.ndim == 2 else rows
+    if is_zarr(path):
+        rows = from_zarr(path)
+        return rows.T if columns and rows.ndim == 2 else rows
+    return from_npy(path, columns) if elsewhere else npy_rows(path, columns)

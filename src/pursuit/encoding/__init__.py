@@ -3,13 +3,36 @@
 from __future__ import annotations
 
 import os
+from typing import TYPE_CHECKING, overload
 
+from pursuit.encoding.chunks import DaskArray
 from pursuit.encoding.codes import Codes
 from pursuit.encoding.encoder import METHODS, Encoder
+
+if TYPE_CHECKING:
+    from pursuit.encoding.lazy import LazyCodes
 
 __all__ = ["METHODS", "Codes", "Encoder", "encode"]
 
 
+@overload
+def encode(  # type: ignore[overload-overlap]
+    signals: DaskArray,
+    atoms: object,
+    method: str = "orthogonal",
+    *,
+    n_nonzero: int | None = None,
+    max_iter: int | None = None,
+    rtol: float | None = None,
+    atol: float | None = None,
+    seed: int = 0,
+    threads: int | None = None,
+    unit_atoms: bool = True,
+    out: None = None,
+    resume: bool = False,
+    progress: bool | None = None,
+) -> LazyCodes: ...
+@overload
 def encode(
     signals: object,
     atoms: object,
@@ -26,7 +49,23 @@ def encode(
     out: str | os.PathLike[str] | None = None,
     resume: bool = False,
     progress: bool | None = None,
-) -> Codes:
+) -> Codes: ...
+def encode(
+    signals: object,
+    atoms: object,
+    method: str = "orthogonal",
+    *,
+    n_nonzero: int | None = None,
+    max_iter: int | None = None,
+    rtol: float | None = None,
+    atol: float | None = None,
+    seed: int = 0,
+    threads: int | None = None,
+    unit_atoms: bool = True,
+    out: str | os.PathLike[str] | None = None,
+    resume: bool = False,
+    progress: bool | None = None,
+) -> Codes | LazyCodes:
     """Sparse codes of many signals over one dictionary: ``codes @ atoms ≈ signals``.
 
     Each signal gets the result of ``solve(SquaredDistance(signal), atoms, method)``, up to
@@ -39,7 +78,9 @@ def encode(
         Shape (m, d), a signal in each row, or (m, *shape) for atoms of that shape; one signal of
         the shape of an atom is a single row. float32 stays float32 if the atoms are float32 too;
         any memory order. A `numpy.memmap` or the path of a
-        ``.npy`` file is read a block at a time; so is an iterator that gives arrays of rows.
+        ``.npy`` file is read a block at a time; so is an iterator that gives arrays of rows. The
+        chunks of a dask array, or of a zarr array or its path, are encoded by Dask's scheduler or
+        the cluster whose client is active, one thread a task (the extra ``dask``).
     atoms
         A `Dictionary`, or an array with an atom in each row. Any scale but zero. With a `Cone`
         of them coefficients are at least zero, by ``"orthogonal"`` or ``"matching-pursuit"``: an
@@ -97,6 +138,7 @@ def encode(
         are left or nothing more can be gained in this precision. Methods with random directions
         look at all slopes once in n steps (in 64 for fewer atoms). A run whose coefficients left
         the range of numbers or the neighbourhood of its signal is DIVERGED, its code empty.
+        For a dask array, and no `out`: lazy codes, whose ``compute()`` gives these.
 
     Examples
     --------

@@ -12,12 +12,12 @@ import numpy as np
 
 from pursuit.base.archive import replacement
 from pursuit.base.errors import InputError
+from pursuit.encoding.columns import Row, columns_of
 
 FORMAT = 2
 UNSEALED = 1
 """The format of 0.1.0: a byte for each finished block, and no checksums."""
 ABOUT = "about.json"
-COLUMNS = ("indices", "values", "residual_norms", "iterations", "statuses")
 
 
 @dataclass(frozen=True)
@@ -44,15 +44,9 @@ class About:
         return None if self.signals is None else -(-self.signals // self.block)
 
     @property
-    def columns(self) -> dict[str, tuple[np.dtype[Any], tuple[int, ...]]]:
+    def columns(self) -> dict[str, Row]:
         """Type and shape of a row of each array."""
-        return {
-            "indices": (np.dtype(np.int32), (self.width,)),
-            "values": (np.dtype(self.dtype), (self.width,)),
-            "residual_norms": (np.dtype(np.float64), ()),
-            "iterations": (np.dtype(np.int64), ()),
-            "statuses": (np.dtype(np.uint8), ()),
-        }
+        return columns_of(self.width, np.dtype(self.dtype))
 
     def _is_sound(self) -> bool:
         numbers = [self.n_atoms, self.block, self.width, self.signals or 1]

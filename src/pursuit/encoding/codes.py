@@ -131,6 +131,11 @@ class Codes:
         ends = residuals, iterations, statuses
         return Codes(indptr, indices, values, *ends, n_atoms, method, plan)
 
+    def piece(self) -> Piece:
+        """The codes as one of the pieces that `join` takes."""
+        ends = self.residual_norms, self.iterations, self.statuses
+        return Piece(self.sizes, self.indices, self.values, *ends)
+
     @property
     def shape(self) -> tuple[int, int]:
         return len(self.statuses), self.n_atoms
@@ -216,14 +221,8 @@ class Codes:
 
     def __matmul__(self, atoms: object) -> Array:
         """The approximations: one row for each signal, in the shape of the atoms."""
-        rows = real_array("atoms", getattr(atoms, "matrix", atoms))
-        shape = getattr(atoms, "shape", ()) if hasattr(atoms, "matrix") else rows.shape[1:]
-        if rows.ndim < 2 or len(rows) != self.n_atoms:
-            raise InputError(
-                f"atoms: expected {self.n_atoms} rows, as many as the codes have columns, "
-                f"got shape {rows.shape}"
-            )
-        return self._product(rows.reshape(len(rows), -1)).reshape(len(self), *shape)
+        rows, shape = decoder(atoms, self.n_atoms)
+        return self._product(rows).reshape(len(self), *shape)
 
     def _product(self, rows: Array) -> Array:
         product: Array = self._sparse(copy=False) @ rows
@@ -279,6 +278,17 @@ class Codes:
         if wrong:
             raise InputError(f"path: {os.fspath(path)} is not a file of codes: {wrong} is damaged")
         return codes
+
+
+def decoder(atoms: object, n: int) -> tuple[Array, tuple[int, ...]]:
+    """What codes over n atoms are multiplied with: atoms as rows of numbers, and their shape."""
+    rows = real_array("atoms", getattr(atoms, "matrix", atoms))
+    shape = getattr(atoms, "shape", ()) if hasattr(atoms, "matrix") else rows.shape[1:]
+    if rows.ndim < 2 or len(rows) != n:
+        raise InputError(
+            f"atoms: expected {n} rows, as many as the codes have columns, got shape {rows.shape}"
+        )
+    return rows.reshape(len(rows), -1), shape
 
 
 def unsound(codes: Codes) -> str:

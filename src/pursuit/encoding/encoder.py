@@ -2,25 +2,28 @@
 
 from __future__ import annotations
 
+import copy
 import os
 import threading
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 
 from pursuit.atoms.base import FiniteAtoms
 from pursuit.base.errors import InputError
 from pursuit.base.progress import bar
-from pursuit.base.validation import Array, count, flag, non_negative, one_of
+from pursuit.base.validation import count, flag, non_negative, one_of
 from pursuit.encoding import sources
+from pursuit.encoding.chunks import Chunks, DaskArray
 from pursuit.encoding.codes import Codes
 from pursuit.encoding.limits import Limits, limits
 from pursuit.encoding.offered import OFFERED, Offered
 from pursuit.encoding.plan import Task
-from pursuit.encoding.sources import Blocks
+from pursuit.encoding.sources import Blocks, Rows
 
 if TYPE_CHECKING:
     from pursuit.encoding.job import Job
+    from pursuit.encoding.lazy import LazyCodes
     from pursuit.encoding.prepared import Prepared
 
 METHODS = tuple(OFFERED)
@@ -101,6 +104,12 @@ class Encoder:
         vars(self).update(state)
         self._forget()
 
+    def with_threads(self, threads: int) -> Encoder:
+        """The same with another number of threads, not prepared yet."""
+        other = copy.copy(self)  # without what is prepared: see __getstate__
+        other.threads = threads
+        return other
+
     def __len__(self) -> int:
         """The number of atoms."""
         return len(self.matrix)
@@ -117,6 +126,11 @@ class Encoder:
 
     # Calls -----------------------------------------------------------------------------------
 
+    @overload
+    def __call__(  # type: ignore[overload-overlap]
+        self, signals: DaskArray, *, out: None = None, progress: bool | None = None
+    ) -> LazyCodes: ...
+    @overload
     def __call__(
         self,
         signals: object,
@@ -124,7 +138,15 @@ class Encoder:
         out: str | os.PathLike[str] | None = None,
         resume: bool = False,
         progress: bool | None = None,
-    ) -> Codes:
+    ) -> Codes: ...
+    def __call__(
+        self,
+        signals: object,
+        *,
+        out: str | os.PathLike[str] | None = None,
+        resume: bool = False,
+        progress: bool | None = None,
+    ) -> Codes | LazyCodes:
         """The codes of signals; arguments are those of `encode`."""
         return self._encode(self.open(signals), out, resume, progress)
 
@@ -135,7 +157,7 @@ class Encoder:
         out: str | os.PathLike[str] | None = None,
         resume: bool = False,
         progress: bool | None = None,
-    ) -> Codes:
+    ) -> Codes | LazyCodes:
         """The codes of signals that no others will follow: the dictionary is prepared for them."""
         rows = self.open(signals)
         self.expected = sources.expected(rows)
@@ -148,33 +170,38 @@ class Encoder:
         `block` rows and ends at one, or at the end of the whole. Messages count rows in the whole.
         """
         rows = self.open(signals)
-        if isinstance(rows, Blocks):
-            raise InputError("signals: expected an array as a part of a whole, got an iterator")
+        if isinstance(rows, (Blocks, Chunks)):
+            got = "an iterator" if isinstance(rows, Blocks) else "chunks that are not computed yet"
+            raise InputError(f"signals: expected an array as a part of a whole, got {got}")
         block = self.job(rows).plan.block
         if count("first", first) % block:
             raise InputError(f"first: expected a multiple of {block}, the block, got {first}")
         pieces = self.prepared(rows).run(rows, first // block)
         return self.joined(pieces, rows)
 
-    def open(self, signals: object) -> Array | Blocks:
+    def open(self, signals: object) -> Rows:
         """Signals as rows for these atoms, an iterator as its blocks."""
         return sources.open_signals(signals, self.shape)
 
     def _encode(
         self,
-        rows: Array | Blocks,
+        rows: Rows,
         out: str | os.PathLike[str] | None,
         resume: bool,
         progress: bool | None,
-    ) -> Codes:
+    ) -> Codes | LazyCodes:
         resume = flag("resume", resume)
         if resume and out is None:
             raise InputError("resume: expected the folder to continue in as out, got none")
+        if out is None and isinstance(rows, Chunks) and rows.lazy:
+            from pursuit.encoding.lazy import lazy_codes
+
+            return lazy_codes(self, rows)
         from pursuit.base.threads import single_threaded_blas
         from pursuit.encoding import stream
 
         with single_threaded_blas:  # once for all the steps that ask for it
-            if out is not None or isinstance(rows, Blocks):
+            if out is not None or not isinstance(rows, np.ndarray):
                 return stream.encode_stream(stream.Order(self, rows), out, resume, progress)
             prepared = self.prepared(rows)
             blocks = -(-len(rows) // prepared.job.plan.block)
@@ -182,14 +209,14 @@ class Encoder:
                 pieces = prepared.run(rows, bar=shown)
             return self.joined(pieces, rows)
 
-    def joined(self, pieces: list[Any], rows: Array | Blocks) -> Codes:
+    def joined(self, pieces: list[Any], rows: Rows) -> Codes:
         """The codes of all blocks."""
         job = self.job(rows)
         return Codes.join(pieces, len(self), job.description, str(job.plan), self.threads)
 
     # What is prepared -------------------------------------------------------------------------
 
-    def prepared(self, rows: Array | Blocks) -> Prepared:
+    def prepared(self, rows: Rows) -> Prepared:
         """The dictionary, ready for signals of this type."""
         from pursuit.base.threads import single_threaded_blas
         from pursuit.encoding.prepared import Prepared
@@ -200,7 +227,7 @@ class Encoder:
                 self._prepared[job.dtype] = Prepared(job, self.threads)
             return self._prepared[job.dtype]
 
-    def job(self, rows: Array | Blocks) -> Job:
+    def job(self, rows: Rows) -> Job:
         """What is done to signals of this type, and how."""
         from pursuit.base.threads import single_threaded_blas
         from pursuit.encoding.prepare import common_type

@@ -23,7 +23,8 @@ import numpy as np
 
 from pursuit.base.errors import InputError
 from pursuit.base.validation import Array
-from pursuit.encoding.about import COLUMNS, About
+from pursuit.encoding.about import About
+from pursuit.encoding.columns import COLUMNS
 
 FINISHED = "finished"
 # 32 bytes: a record never lies across two pages of a disk, so that it is written or it is not.

@@ -1,4 +1,4 @@
-"""Where signals come from: an array, a memory map, a .npy file, or an iterator of blocks."""
+"""Where signals come from: an array, a memory map, a file, an iterator of blocks, Dask's chunks."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ import numpy as np
 
 from pursuit.base.errors import InputError
 from pursuit.base.validation import Array, plain_array
-from pursuit.files.arrays import existing_file, reading
-from pursuit.files.npy import open_npy
+from pursuit.encoding.chunks import Chunks, from_zarr, is_dask, is_zarr
+from pursuit.encoding.rows import flat, map_npy
 
 UNKNOWN = 2**20
 """Signals that a job is planned for where nobody knows their number."""
@@ -76,42 +76,24 @@ class Blocks:
         return range(self._begin // block, -(-self.seen // block))
 
 
-def open_signals(signals: object, shape: tuple[int, ...]) -> Array | Blocks:
-    """Signals as rows for atoms of `shape`. A .npy file is mapped, never read as a whole."""
+Rows = Array | Blocks | Chunks
+"""Signals as rows of numbers."""
+
+
+def open_signals(signals: object, shape: tuple[int, ...]) -> Rows:
+    """Signals as rows for atoms of `shape`. A file is never read as a whole."""
     if isinstance(signals, Iterator):
         return Blocks(signals, shape)
+    if is_dask(signals):
+        return Chunks(signals, shape)
+    if is_zarr(signals):
+        return Chunks(from_zarr(signals), shape, lazy=False)
     if isinstance(signals, (str, os.PathLike)):
         signals = map_npy(signals)
-    return flat(plain_array("signals", signals), shape)
+    rows: Array = flat(plain_array("signals", signals), shape)
+    return rows
 
 
-def expected(signals: Array | Blocks) -> int:
+def expected(signals: Rows) -> int:
     """How many signals there are, or how many to plan for."""
     return UNKNOWN if isinstance(signals, Blocks) else len(signals)
-
-
-def map_npy(path: str | os.PathLike[str]) -> Array:
-    """The array of a .npy file, read from disk where it is looked at. Nothing is unpickled."""
-    file = existing_file(path)
-    if file.suffix.lower() != ".npy":
-        raise InputError(f"signals: expected an array or the path of a .npy file, got {file}")
-    with reading(file):
-        if not open_npy(file).shapes:
-            raise InputError(f"{file}: holds no array of real numbers")
-        mapped: Array = np.load(file, mmap_mode="r", allow_pickle=False)
-    return mapped
-
-
-def flat(signals: Array, shape: tuple[int, ...]) -> Array:
-    """Signals as rows of numbers, checked against the shape of an atom; one alone is a row."""
-    given = signals.shape
-    if given == shape:
-        signals = signals[None]
-    if signals.shape[1:] != shape and (signals.ndim != 2 or signals.shape[1] != math.prod(shape)):
-        raise InputError(
-            f"signals: expected rows of the atoms' shape {shape}, or one of that shape alone, got "
-            f"shape {given}"
-        )
-    if not len(signals):
-        raise InputError(f"signals: expected at least one, got shape {given}")
-    return signals.reshape(len(signals), -1)

@@ -9,7 +9,8 @@ import numpy as np
 
 from pursuit.base.errors import InputError
 from pursuit.base.validation import Array
-from pursuit.encoding.about import ABOUT, COLUMNS, About
+from pursuit.encoding.about import ABOUT, About
+from pursuit.encoding.columns import COLUMNS
 from pursuit.encoding.marks import checksum
 from pursuit.files.npy import npy_header
 

@@ -18,10 +18,11 @@ from pursuit.base.progress import Silent, bar
 from pursuit.base.threads import new_halt
 from pursuit.base.validation import Array
 from pursuit.encoding.about import About
+from pursuit.encoding.chunks import Chunks
 from pursuit.encoding.codes import Codes
 from pursuit.encoding.job import Chunk, Job
 from pursuit.encoding.prepared import BlockEncoder
-from pursuit.encoding.sources import Blocks
+from pursuit.encoding.sources import Blocks, Rows
 from pursuit.encoding.writer import Writer
 from pursuit.kernels.layouts import Piece
 from pursuit.solving.state import fingerprint
@@ -34,7 +35,9 @@ SAMPLED_ROWS = 64
 
 
 class Sink(Protocol):
-    """Where the codes of blocks go."""
+    """Where the codes of blocks go. `kept` is what an error may add: where finished ones are."""
+
+    kept: str
 
     def has(self, number: int) -> bool:
         """Whether a block is there."""
@@ -54,7 +57,7 @@ class Order:
     """What to encode, and with what."""
 
     encoder: Encoder
-    signals: Array | Blocks
+    signals: Rows
 
     @property
     def job(self) -> Job:
@@ -109,12 +112,14 @@ class Order:
         return f"{_by(self.signals)} ({fingerprint(np.array(self.signals[rows]))})"
 
 
-def _by(array: Array) -> str:
+def _by(array: Array | Chunks) -> str:
     return f"{' × '.join(map(str, array.shape))} {array.dtype}"
 
 
 class InMemory:
     """Keeps all codes."""
+
+    kept = ""
 
     def __init__(self, order: Order) -> None:
         self._order = order
@@ -152,23 +157,30 @@ def _encode(order: Order, sink: Sink, progress: bool | None) -> int:
     if total is not None:
         total = sum(min(block, total - n * block) for n in range(order.blocks) if not sink.has(n))
     with bar("encode", total, progress) as shown:
-        rate = _Throughput(shown, block, total)
-        for numbers in _windows(order):
-            _encode_blocks(order, sink, [n for n in numbers if not sink.has(n)], rate)
+        rate = Throughput(shown, block, total)
+        if isinstance(signals, Chunks):
+            from pursuit.encoding.cluster import encode_chunks  # and Dask with it
+
+            encode_chunks(order, signals, sink, rate)
+            return len(signals)
+        for numbers in _windows(signals, order):
+            _encode_blocks(order, signals, sink, [n for n in numbers if not sink.has(n)], rate)
     return signals.seen if isinstance(signals, Blocks) else len(signals)
 
 
-def _windows(order: Order) -> Iterable[range]:
+def _windows(signals: Array | Blocks, order: Order) -> Iterable[range]:
     """Numbers of blocks whose signals are at hand together: all of them, for an array."""
-    if isinstance(order.signals, Blocks):
-        return order.signals.windows(order.job.plan.block)
+    if isinstance(signals, Blocks):
+        return signals.windows(order.job.plan.block)
     return [range(order.blocks)]
 
 
-def _encode_blocks(order: Order, sink: Sink, numbers: list[int], rate: _Throughput) -> None:
+def _encode_blocks(
+    order: Order, signals: Array | Blocks, sink: Sink, numbers: list[int], rate: Throughput
+) -> None:
     if not numbers:
         return  # the dictionary's part is done when there is a first one
-    signals, block, halt = order.signals, order.job.plan.block, new_halt()
+    block, halt = order.job.plan.block, new_halt()
 
     def one(encode: BlockEncoder, place: int) -> None:
         number = numbers[place]
@@ -176,20 +188,24 @@ def _encode_blocks(order: Order, sink: Sink, numbers: list[int], rate: _Throughp
         sink.keep(number, encode(Chunk(rows, number, halt)))
 
     order.encoder.prepared(signals).each(len(numbers), one, halt, rate)
-    rate.done += len(numbers)
+    rate.add(len(numbers))
 
 
-class _Throughput(Silent):
+class Throughput(Silent):
     """A bar in signals, with signals a second, told in blocks of one window after another."""
 
     def __init__(self, shown: Silent, block: int, total: int | None) -> None:
         self._shown, self._block, self._total = shown, block, total
         self._began = time.monotonic()
-        self.done = 0
-        """Blocks of earlier windows."""
+        self._done = 0  # blocks of earlier windows
+
+    def add(self, blocks: int) -> None:
+        """So many blocks more are done, and the next window begins."""
+        self._done += blocks
+        self.update(0)
 
     def update(self, done: float, note: str = "") -> None:
-        signals = (self.done + done) * self._block
+        signals = (self._done + done) * self._block
         if self._total is not None:
             signals = min(signals, self._total)
         rate = signals / max(time.monotonic() - self._began, 1e-9)

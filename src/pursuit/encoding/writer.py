@@ -24,6 +24,7 @@ from pursuit.base.errors import InputError, PursuitError
 from pursuit.base.validation import Array
 from pursuit.encoding.about import UNSEALED, About, read_about, write_about
 from pursuit.encoding.codes import Codes
+from pursuit.encoding.columns import fixed_width
 from pursuit.encoding.folder import open_folder
 from pursuit.encoding.marks import FINISHED, RECORD, read_marks, record
 from pursuit.encoding.stored import StoredRows
@@ -39,6 +40,8 @@ MARKS = 2**15
 
 class Writer:
     """Puts the codes of blocks into a folder, new or begun earlier."""
+
+    kept = KEPT
 
     def __init__(self, path: str | os.PathLike[str], about: About, resume: bool) -> None:
         self.path = Path(path)
@@ -112,7 +115,7 @@ class Writer:
     def keep(self, number: int, piece: Piece) -> None:
         """Write the codes of a block; any thread may call."""
         about = self._about
-        rows = _fixed_width(piece, about)
+        rows = {name: fixed_width(piece, name, row) for name, row in about.columns.items()}
         self._refuse_more(number * about.block + len(piece.sizes))
         mark = record(number, rows)
         with self._lock, _writing(self.path, KEPT):
@@ -184,18 +187,6 @@ def write_at(file: io.FileIO, offset: int, array: Array) -> None:
     file.seek(offset)
     while data:
         data = data[file.write(data) or 0 :]
-
-
-def _fixed_width(piece: Piece, about: About) -> dict[str, Array]:
-    """The rows of a block as its folder has them."""
-    used = np.arange(about.width) < piece.sizes[:, None]
-    indices = np.full(used.shape, -1, np.int32)
-    values = np.zeros(used.shape, piece.values.dtype)
-    indices[used], values[used] = piece.indices, piece.values
-    rows = {**piece._asdict(), "indices": indices, "values": values}
-    return {
-        name: np.ascontiguousarray(rows[name], dtype) for name, (dtype, _) in about.columns.items()
-    }
 
 
 @contextmanager

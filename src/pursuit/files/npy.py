@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import math
 import zipfile
+from functools import lru_cache
 from pathlib import Path
 from typing import IO, Any
 
@@ -64,6 +65,7 @@ def _npy_header(path: Path, stream: IO[bytes]) -> tuple[Shape, np.dtype[Any]]:
     return shape, dtype
 
 
+@lru_cache(maxsize=64)
 def npy_header(dtype: np.dtype[Any], shape: Shape, by_columns: bool = False) -> bytes:
     """The start of a .npy file; NumPy gives it the same length for any number of rows."""
     header = io.BytesIO()

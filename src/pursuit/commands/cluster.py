@@ -1,0 +1,69 @@
+"""`--workers` and `--scheduler`: where the tasks of a command run."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from pursuit.base.cluster import EXTRA
+from pursuit.base.errors import InputError, MissingExtra, PursuitError, one_line
+from pursuit.base.validation import count
+
+SECONDS = "10s"
+"""To wait for a scheduler that may not be there."""
+
+
+@contextmanager
+def on_cluster(
+    workers: int | None, scheduler: str | None, threads: int | None = None
+) -> Iterator[bool]:
+    """Let Dask compute on so many processes of this machine, or on a cluster: whether it does."""
+    if workers is None and scheduler is None:
+        yield False
+        return
+    if workers is not None and scheduler is not None:
+        raise InputError(
+            f"workers: expected either workers or the scheduler of a cluster, got {workers} and "
+            f"{scheduler}"
+        )
+    if threads not in (None, 1):
+        raise InputError(f"threads: expected none on workers, which have one each, got {threads}")
+    with _started(workers) if scheduler is None else _connected(scheduler):
+        yield True
+
+
+@contextmanager
+def _started(workers: int | None) -> Iterator[Any]:
+    """Processes with one thread each, for as long as the command runs."""
+    number = count("workers", workers, minimum=1)
+    distributed = _distributed()
+    with (
+        distributed.LocalCluster(
+            n_workers=number, threads_per_worker=1, processes=True, dashboard_address=":0"
+        ) as cluster,
+        distributed.Client(cluster) as client,
+    ):
+        yield client
+
+
+@contextmanager
+def _connected(address: str) -> Iterator[Any]:
+    distributed = _distributed()
+    try:
+        client = distributed.Client(address, timeout=SECONDS)
+    except (OSError, ValueError, TimeoutError) as error:
+        raise PursuitError(
+            f"scheduler: expected the address of a Dask scheduler, got {address} "
+            f"({one_line(str(error)):.120})"
+        ) from None
+    with client:
+        yield client
+
+
+def _distributed() -> Any:
+    try:
+        import distributed
+    except ImportError:
+        raise MissingExtra(EXTRA, "encoding on workers") from None
+    return distributed
