@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from typing import cast
+
 import torch
 from torch import Tensor
 
 from pursuit.atoms.cone import Cone
+from pursuit.encoding.codes import Codes
 from pursuit.encoding.encoder import Encoder
 from pursuit.encoding.tensors.devices import pursue
 from pursuit.encoding.tensors.door import (
@@ -38,7 +41,10 @@ class TensorEncoder:
             return pursue(rows, self.atoms, self.bias, self.options, lead)
         x = as_numbers(rows, working_type(rows, self.bias))
         array = (x if self.bias is None else x - self.bias).numpy()
-        codes = (self.engine.once if once else self.engine)(array, progress=False)
+        if once:
+            codes = cast(Codes, self.engine.once(array, progress=False))  # no array of Dask
+        else:
+            codes = self.engine(array, progress=False)
         most = self.options.n_nonzero
         width = None if most is None else min(most, len(self.atoms))
         return of_codes(codes, self.options.layout, lead, width)
