@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 
 from pursuit.encoding.codes import Codes
-from pursuit.encoding.encoder import METHODS, Encoder
+from pursuit.encoding.encoder import METHODS, Encoder, OneCall
 
 __all__ = ["METHODS", "Codes", "Encoder", "encode"]
 
@@ -103,7 +103,7 @@ def encode(
     >>> codes.status(0).name
     'CONVERGED'
     """
-    encoder = Encoder(
+    encoder = OneCall(
         atoms,
         method,
         n_nonzero=n_nonzero,
@@ -114,4 +114,4 @@ def encode(
         threads=threads,
         unit_atoms=unit_atoms,
     )
-    return encoder.once(signals, out=out, resume=resume, progress=progress)
+    return encoder(signals, out=out, resume=resume, progress=progress)

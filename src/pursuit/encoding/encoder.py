@@ -29,8 +29,9 @@ METHODS = tuple(OFFERED)
 class Encoder:
     """`encode` with a dictionary that is prepared once: scales, Gram matrix, plan.
 
-    An encoder is called with signals, again and again, from any number of threads. It can be
-    pickled: the dictionary goes along, and is prepared anew where it arrives.
+    An encoder is called with signals, again and again, from any number of threads. It keeps a copy
+    of the atoms. It can be pickled: they go along, and are prepared anew where they arrive, for the
+    threads that a process may use there.
 
     Parameters
     ----------
@@ -72,7 +73,8 @@ class Encoder:
         from pursuit.encoding.job import Goal
         from pursuit.encoding.prepare import real_rows
 
-        self.threads = thread_count(threads)
+        thread_count(threads)  # what is wrong is said at once, here and below
+        self._asked = threads
         self._goal = Goal(_tolerance("rtol", rtol), _tolerance("atol", atol))
         given = real_rows("atoms", atoms) if known is None else known.matrix
         self.shape = given.shape[1:] if known is None else known.shape
@@ -81,17 +83,23 @@ class Encoder:
             sources.UNKNOWN if expected is None else count("expected", expected, minimum=1)
         )
         self._counts = n_nonzero, max_iter
-        self._limits()  # what is wrong with them is said at once
+        self._limits()
         self._seed = count("seed", seed)
         self._forget()
+        self._keep_atoms()
+
+    def _keep_atoms(self) -> None:
+        """Later calls are for the atoms as they are now, whatever becomes of the array."""
+        self.matrix = self.matrix.copy()
+        self.job(self.matrix)
 
     def _forget(self) -> None:
-        self._lock = threading.Lock()
+        self._lock, self._process = threading.Lock(), os.getpid()
         self._jobs: dict[np.dtype[Any], Job] = {}
         self._prepared: dict[np.dtype[Any], Prepared] = {}
 
     def __getstate__(self) -> dict[str, Any]:
-        made = {"_lock", "_jobs", "_prepared"}
+        made = {"_lock", "_process", "_jobs", "_prepared"}
         return {name: value for name, value in vars(self).items() if name not in made}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -106,6 +114,13 @@ class Encoder:
         n, d = self.matrix.shape
         job = self.job(self.matrix)
         return f"Encoder: {n:,} atoms × {d:,}, {job.description}; {job.plan}"
+
+    @property
+    def threads(self) -> int:
+        """Python threads of a call in this process."""
+        from pursuit.base.cores import thread_count
+
+        return thread_count(self._asked)
 
     @property
     def block(self) -> int:
@@ -124,19 +139,6 @@ class Encoder:
     ) -> Codes:
         """The codes of signals; arguments are those of `encode`."""
         return self._encode(self.open(signals), out, resume, progress)
-
-    def once(
-        self,
-        signals: object,
-        *,
-        out: str | os.PathLike[str] | None = None,
-        resume: bool = False,
-        progress: bool | None = None,
-    ) -> Codes:
-        """The codes of signals that no others will follow: the dictionary is prepared for them."""
-        rows = self.open(signals)
-        self.expected = sources.expected(rows)
-        return self._encode(rows, out, resume, progress)
 
     def part(self, signals: object, first: int) -> Codes:
         """The codes of signals that are rows `first` and on of a larger whole.
@@ -192,9 +194,9 @@ class Encoder:
         from pursuit.encoding.prepared import Prepared
 
         job = self.job(rows)
-        with self._lock, single_threaded_blas:
+        with self._alone(), single_threaded_blas:
             if job.dtype not in self._prepared:
-                self._prepared[job.dtype] = Prepared(job, self.threads)
+                self._prepared[job.dtype] = Prepared(job, self._asked)
             return self._prepared[job.dtype]
 
     def job(self, rows: Array | Blocks) -> Job:
@@ -203,10 +205,16 @@ class Encoder:
         from pursuit.encoding.prepare import common_type
 
         dtype = common_type(rows.dtype, self.matrix.dtype)
-        with self._lock, single_threaded_blas:
+        with self._alone(), single_threaded_blas:
             if dtype not in self._jobs:
                 self._jobs[dtype] = self._job(dtype)
             return self._jobs[dtype]
+
+    def _alone(self) -> threading.Lock:
+        """The lock of this process: one that a thread held in a fork's parent opens no more."""
+        if self._process != os.getpid():
+            self._lock, self._process = threading.Lock(), os.getpid()
+        return self._lock
 
     def _job(self, dtype: np.dtype[Any]) -> Job:
         from pursuit.encoding.job import Job, kernel_rules
@@ -234,6 +242,26 @@ class Encoder:
         n, d = self.matrix.shape
         steps, size = ends.expected_steps, dtype.itemsize
         return Task(self.expected, n, d, steps, ends.width, size, self.method.orthogonal)
+
+
+class OneCall(Encoder):
+    """An encoder that is called once: the dictionary is prepared for the signals of that call, and
+    nothing can happen to it before."""
+
+    def _keep_atoms(self) -> None:
+        pass
+
+    def __call__(
+        self,
+        signals: object,
+        *,
+        out: str | os.PathLike[str] | None = None,
+        resume: bool = False,
+        progress: bool | None = None,
+    ) -> Codes:
+        rows = self.open(signals)
+        self.expected = sources.expected(rows)
+        return self._encode(rows, out, resume, progress)
 
 
 def known_method(name: object, nonnegative: bool) -> Offered:
