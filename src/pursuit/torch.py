@@ -82,6 +82,8 @@ def encode(
     >>> encode(torch.tensor([0.0, 6.0]), torch.eye(2) * 3, n_nonzero=1, layout="dense").tolist()
     [0.0, 2.0]
     """
+    from pursuit.encoding.encoder import OneCall
+
     calls, door = _part("calls"), _part("door")
     options = door.Options(
         method=method,
@@ -97,7 +99,7 @@ def encode(
         layout=layout,
         max_bytes=door.MAX_BYTES if max_bytes is None else max_bytes,
     )
-    codes: CodesTensor = calls.TensorEncoder(atoms, bias, options)(signals, once=True)
+    codes: CodesTensor = calls.TensorEncoder(atoms, bias, options, OneCall)(signals)
     return codes
 
 

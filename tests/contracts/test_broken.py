@@ -302,6 +302,23 @@ class Undecided(Smooth):
 
 
 @dataclass(frozen=True)
+class NoOracle(Steepest):
+    """A direction of its own that still passes for the oracle."""
+
+    def start(self, run, purpose="picks"):
+        return Random().start(run, purpose)
+
+
+@dataclass(frozen=True)
+class TwoDraws(Random):
+    """The steeper of two atoms that were drawn, where the first is said ahead."""
+
+    def start(self, run, purpose="picks"):
+        draw = super().start(run, purpose)
+        return lambda x: max(draw(x), draw(x), key=lambda choice: abs(choice.correlation))
+
+
+@dataclass(frozen=True)
 class Uphill:
     """A step in the wrong direction."""
 
@@ -318,6 +335,8 @@ class Uphill:
         (Method("unseeded", Greedy(Unseeded()), Plain()), "the same seed"),
         (methods.matching_pursuit(direction=Forgetful()), "stopped and resumed"),
         (methods.matching_pursuit(step=Undecided()), "its bounds say"),
+        (methods.matching_pursuit(direction=NoOracle()), "must pick the atom"),
+        (methods.matching_pursuit(direction=TwoDraws()), "must pick the atom"),
         (methods.accelerated_matching_pursuit(nu=1e-3), "must end below its start"),
     ],
 )

@@ -10,6 +10,7 @@ from pursuit import (
     Backtracking,
     Dictionary,
     ExactLineSearch,
+    InputError,
     LeastSquares,
     Problem,
     Quadratic,
@@ -197,6 +198,20 @@ def test_a_step_of_your_own_that_gives_bounds_runs_compiled(kernels, make):
     np.testing.assert_allclose(ours.x, theirs.x, rtol=1e-12)
 
 
+@pytest.mark.parametrize(
+    "given",
+    [np.ones(N - 1), np.ones((N, 1)), np.full(N, np.nan), np.full(N, -1.0), 1.0, ["high"] * N],
+    ids=["too few", "a column", "nan", "negative", "one number", "words"],
+)
+def test_bounds_that_are_none_are_refused_before_a_kernel_reads_them(given):
+    class Odd(Step):
+        def bounds(self, problem):
+            return given
+
+    with pytest.raises(InputError, match=r"step: Odd.bounds gives [\s\S]* one for each atom"):
+        solve(*problem(), methods.matching_pursuit(step=Odd()))
+
+
 def test_a_step_without_bounds_is_left_to_the_rules(kernels):
     made = kernels(True)
     method = methods.matching_pursuit(step=Backtracking())
@@ -227,6 +242,16 @@ def test_a_direction_of_your_own_that_looks_ahead_runs_compiled(kernels):
     made = kernels(True)
     solve(*problem(), method, max_iter=100, tol=0, every=50)
     assert sum(made) > 50
+
+
+def test_picks_of_no_atom_are_refused_before_a_kernel_reads_them(kernels):
+    class Beyond(InTurn):
+        def ahead(self, run, purpose, most):
+            return super().ahead(run, purpose, most) + 1
+
+    kernels(True)
+    with pytest.raises(InputError, match=r"direction: Beyond.ahead gives .* from 0 to 29"):
+        solve(*problem(), methods.matching_pursuit(direction=Beyond()), tol=0, every=100)
 
 
 def test_limits_that_no_kernel_could_hold(kernels):

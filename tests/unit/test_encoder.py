@@ -1,5 +1,7 @@
 """A dictionary prepared once gives the codes of `encode`, in parts, threads and other processes."""
 
+import multiprocessing
+import os
 import pickle
 import threading
 
@@ -8,6 +10,7 @@ import pytest
 from encoded import assert_same
 
 from pursuit import Cone, Dictionary, Encoder, InputError, encode
+from pursuit.base import cores
 from pursuit.encoding import METHODS, forms
 
 RNG = np.random.default_rng(7)
@@ -99,6 +102,45 @@ def test_an_interrupted_call_leaves_the_encoder_as_it_was():
     assert_same(encoder(SIGNALS), expected)
 
 
+@pytest.mark.parametrize("wrapped", [np.asarray, Dictionary, Cone])
+def test_what_becomes_of_the_array_is_no_matter_to_later_calls(wrapped):
+    given = (ATOMS / np.linalg.norm(ATOMS, axis=1, keepdims=True)).astype(np.float32)
+    atoms = given.copy()
+    encoder = Encoder(wrapped(atoms), n_nonzero=3)
+    expected = Encoder(wrapped(given), n_nonzero=3)
+    encoder(SIGNALS[:50].astype(np.float32))
+    atoms[:] = RNG.standard_normal(atoms.shape)
+    for dtype in (np.float32, np.float64):  # the one that is prepared, and one that comes later
+        signals = SIGNALS[:50].astype(dtype)
+        assert_same(encoder(signals), expected(signals))
+
+
+def threads_there(encoder):
+    return encoder.threads, len(encoder(SIGNALS[:5]))
+
+
+@pytest.mark.parametrize("way", ["spawn", "fork"])
+def test_an_encoder_that_went_to_a_pool_has_the_threads_of_a_process_there(way, monkeypatch):
+    for name in ("PURSUIT_THREADS", "OMP_NUM_THREADS"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setattr(cores, "cores", lambda: 3)
+    encoder, asked = Encoder(ATOMS, n_nonzero=3), Encoder(ATOMS, n_nonzero=3, threads=2)
+    assert encoder.threads == 3
+    with multiprocessing.get_context(way).Pool(1) as pool:
+        assert pool.map(threads_there, [encoder, asked]) == [(1, 5), (2, 5)]
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system does not fork")
+@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
+def test_a_fork_while_another_thread_prepares_leaves_an_encoder_that_works():
+    encoder = Encoder(ATOMS, n_nonzero=3)
+    process = multiprocessing.get_context("fork").Process(target=encoder, args=(SIGNALS[:5],))
+    with encoder._lock:
+        process.start()
+        process.join(30)
+    assert process.exitcode == 0
+
+
 def test_folders_and_iterators_are_calls_too(tmp_path):
     encoder = Encoder(ATOMS, n_nonzero=3)
     expected = encoder(SIGNALS)
@@ -123,6 +165,8 @@ def test_it_says_what_it_does():
         (lambda _: Encoder(ATOMS, "accelerated", n_nonzero=2), "n_nonzero: accelerated moves"),
         (lambda _: Encoder(Cone(ATOMS), "accelerated"), "over a Cone"),
         (lambda _: Encoder(ATOMS, n_nonzero=0), "n_nonzero: "),
+        (lambda _: Encoder(ATOMS * np.nan), "atoms: expected finite numbers"),
+        (lambda _: Encoder(ATOMS * 0), "atoms: atom 0 is zero"),
     ],
 )
 def test_what_is_wrong_is_said_at_once(call, sentence):

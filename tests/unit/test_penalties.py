@@ -80,6 +80,23 @@ class Forward(FiniteAtoms):
         return weights @ self.matrix
 
 
+class ForwardAtUnitNorm(Forward):
+    """It gives its directions at norm one as those of any other set."""
+
+    def unit(self):
+        return Dictionary(self.matrix).unit()
+
+
+def test_the_penalty_of_a_set_is_that_of_its_unit_version():
+    check_atoms(ForwardAtUnitNorm(6))
+    f = SquaredDistance(np.array([1.0, -2.0, 3.0, 2.0, 5.0, 4.0]))
+    for method in ("matching-pursuit", "orthogonal"):
+        own = solve(f, ForwardAtUnitNorm(6), method, max_iter=4000)
+        cone = solve(f, Cone(Dictionary(Forward(6).matrix)), method, max_iter=4000)
+        assert own.coef.toarray().min() >= 0
+        assert np.array_equal(own.x, cone.x)
+
+
 def test_a_one_sided_set_of_a_user_is_a_set_like_any_other():
     check_atoms(Forward(6))
     f = SquaredDistance(np.array([1.0, -2.0, 3.0, 2.0, 5.0, 4.0]))

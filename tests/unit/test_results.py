@@ -490,6 +490,12 @@ class TestCheckpointFiles:
         monkeypatch.setattr("pursuit.solving.state.CHECKPOINT", later)
         assert "a checkpoint of another version (3)" in self.refused(path)
 
+    def test_one_of_version_0_1_0_is_refused_by_its_version(self, path):
+        text = json.dumps({"format": 1, "iteration": 5, "last": [0.1, 0.2]}).encode()
+        with path.open("wb") as file:
+            np.savez(file, header=np.frombuffer(text, np.uint8), trace=np.zeros((1, 7)))
+        assert self.refused(path).endswith("is a checkpoint of another version (1)")
+
     def test_one_with_parts_missing_is_refused(self, path):
         state = State.load(path)
         for name in ("x.coef", "trace"):

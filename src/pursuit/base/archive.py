@@ -87,6 +87,8 @@ class ArchiveKind:
         The version that is written.
     unsealed
         Versions from before there were digests, which are still read.
+    unfiled
+        Whether the text of the first version was filed under no key.
     """
 
     argument: str
@@ -94,6 +96,7 @@ class ArchiveKind:
     key: str
     format: int
     unsealed: tuple[int, ...] = ()
+    unfiled: bool = False
 
 
 @dataclass(frozen=True)
@@ -133,7 +136,7 @@ def load_archive(path: str | os.PathLike[str], kind: ArchiveKind) -> Archive:
         raise InputError(f"{kind.argument}: there is no file {file}")
     try:
         intact = _is_intact(file)
-        archive = _read(file, kind.key) if intact is not False else None
+        archive = _read(file, kind) if intact is not False else None
         version = archive.about.pop("format") if archive else None
     # Damage can surface as almost any error of the zip, npy and JSON readers.
     except Exception as error:
@@ -145,10 +148,12 @@ def load_archive(path: str | os.PathLike[str], kind: ArchiveKind) -> Archive:
     return archive
 
 
-def _read(file: str, key: str) -> Archive:
+def _read(file: str, kind: ArchiveKind) -> Archive:
     with open(file, "rb") as stream, np.load(stream, allow_pickle=False) as stored:
         arrays = {name: stored[name] for name in stored.files}
-    return Archive(arrays, dict(json.loads(arrays.pop(HEADER).tobytes())[key]))
+    text = json.loads(arrays.pop(HEADER).tobytes())
+    first = kind.unfiled and "format" in text
+    return Archive(arrays, dict(text if first else text[kind.key]))
 
 
 def _seal(file: IO[bytes]) -> bytes:

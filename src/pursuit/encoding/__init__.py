@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, overload
 
 from pursuit.encoding.chunks import DaskArray
 from pursuit.encoding.codes import Codes
-from pursuit.encoding.encoder import METHODS, Encoder
+from pursuit.encoding.encoder import METHODS, Encoder, OneCall
 
 if TYPE_CHECKING:
     from pursuit.encoding.lazy import LazyCodes
@@ -153,7 +153,7 @@ def encode(
     >>> codes.status(0).name
     'CONVERGED'
     """
-    encoder = Encoder(
+    encoder = OneCall(
         atoms,
         method,
         n_nonzero=n_nonzero,
@@ -165,4 +165,4 @@ def encode(
         unit_atoms=unit_atoms,
         forward_only=forward_only,
     )
-    return encoder.once(signals, out=out, resume=resume, progress=progress)
+    return encoder(signals, out=out, resume=resume, progress=progress)

@@ -32,8 +32,9 @@ METHODS = tuple(OFFERED)
 class Encoder:
     """`encode` with a dictionary that is prepared once: scales, Gram matrix, plan.
 
-    An encoder is called with signals, again and again, from any number of threads. It can be
-    pickled: the dictionary goes along, and is prepared anew where it arrives.
+    An encoder is called with signals, again and again, from any number of threads. It keeps a copy
+    of the atoms. It can be pickled: they go along, and are prepared anew where they arrive, for the
+    threads that a process may use there.
 
     Parameters
     ----------
@@ -78,7 +79,8 @@ class Encoder:
         from pursuit.encoding.job import Goal
         from pursuit.encoding.prepare import real_rows
 
-        self.threads = thread_count(threads)
+        thread_count(threads)  # what is wrong is said at once, here and below
+        self._asked = threads
         self._goal = Goal(_tolerance("rtol", rtol), _tolerance("atol", atol))
         given = real_rows("atoms", atoms) if known is None else known.matrix
         self.shape = given.shape[1:] if known is None else known.shape
@@ -87,17 +89,23 @@ class Encoder:
             sources.UNKNOWN if expected is None else count("expected", expected, minimum=1)
         )
         self._counts = n_nonzero, max_iter
-        self._limits()  # what is wrong with them is said at once
+        self._limits()
         self._seed = count("seed", seed)
         self._forget()
+        self._keep_atoms()
+
+    def _keep_atoms(self) -> None:
+        """Later calls are for the atoms as they are now, whatever becomes of the array."""
+        self.matrix = self.matrix.copy()
+        self.job(self.matrix)
 
     def _forget(self) -> None:
-        self._lock = threading.Lock()
+        self._lock, self._process = threading.Lock(), os.getpid()
         self._jobs: dict[np.dtype[Any], Job] = {}
         self._prepared: dict[np.dtype[Any], Prepared] = {}
 
     def __getstate__(self) -> dict[str, Any]:
-        made = {"_lock", "_jobs", "_prepared"}
+        made = {"_lock", "_process", "_jobs", "_prepared"}
         return {name: value for name, value in vars(self).items() if name not in made}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -107,7 +115,7 @@ class Encoder:
     def with_threads(self, threads: int) -> Encoder:
         """The same with another number of threads, not prepared yet."""
         other = copy.copy(self)  # without what is prepared: see __getstate__
-        other.threads = threads
+        other._asked = threads
         return other
 
     def __len__(self) -> int:
@@ -118,6 +126,13 @@ class Encoder:
         n, d = self.matrix.shape
         job = self.job(self.matrix)
         return f"Encoder: {n:,} atoms × {d:,}, {job.description}; {job.plan}"
+
+    @property
+    def threads(self) -> int:
+        """Python threads of a call in this process."""
+        from pursuit.base.cores import thread_count
+
+        return thread_count(self._asked)
 
     @property
     def block(self) -> int:
@@ -148,20 +163,12 @@ class Encoder:
         progress: bool | None = None,
     ) -> Codes | LazyCodes:
         """The codes of signals; arguments are those of `encode`."""
-        return self._encode(self.open(signals), out, resume, progress)
-
-    def once(
-        self,
-        signals: object,
-        *,
-        out: str | os.PathLike[str] | None = None,
-        resume: bool = False,
-        progress: bool | None = None,
-    ) -> Codes | LazyCodes:
-        """The codes of signals that no others will follow: the dictionary is prepared for them."""
         rows = self.open(signals)
-        self.expected = sources.expected(rows)
+        self._expect(rows)
         return self._encode(rows, out, resume, progress)
+
+    def _expect(self, rows: Rows) -> None:
+        """The plan is for all calls together."""
 
     def part(self, signals: object, first: int) -> Codes:
         """The codes of signals that are rows `first` and on of a larger whole.
@@ -222,9 +229,9 @@ class Encoder:
         from pursuit.encoding.prepared import Prepared
 
         job = self.job(rows)
-        with self._lock, single_threaded_blas:
+        with self._alone(), single_threaded_blas:
             if job.dtype not in self._prepared:
-                self._prepared[job.dtype] = Prepared(job, self.threads)
+                self._prepared[job.dtype] = Prepared(job, self._asked)
             return self._prepared[job.dtype]
 
     def job(self, rows: Rows) -> Job:
@@ -233,10 +240,16 @@ class Encoder:
         from pursuit.encoding.prepare import common_type
 
         dtype = common_type(rows.dtype, self.matrix.dtype)
-        with self._lock, single_threaded_blas:
+        with self._alone(), single_threaded_blas:
             if dtype not in self._jobs:
                 self._jobs[dtype] = self._job(dtype)
             return self._jobs[dtype]
+
+    def _alone(self) -> threading.Lock:
+        """The lock of this process: one that a thread held in a fork's parent opens no more."""
+        if self._process != os.getpid():
+            self._lock, self._process = threading.Lock(), os.getpid()
+        return self._lock
 
     def _job(self, dtype: np.dtype[Any]) -> Job:
         from pursuit.encoding.job import Job, kernel_rules
@@ -264,6 +277,17 @@ class Encoder:
         n, d = self.matrix.shape
         steps, size = ends.expected_steps, dtype.itemsize
         return Task(self.expected, n, d, steps, ends.width, size, self.method.orthogonal)
+
+
+class OneCall(Encoder):
+    """An encoder that is called once: the dictionary is prepared for the signals of that call, and
+    nothing can happen to it before."""
+
+    def _keep_atoms(self) -> None:
+        pass
+
+    def _expect(self, rows: Rows) -> None:
+        self.expected = sources.expected(rows)
 
 
 def known_method(name: object, nonnegative: bool) -> Offered:

@@ -37,7 +37,7 @@ def start(job: Job, gram: Array) -> Started:
 
 
 class Abreast:
-    """Runs blocks of signals through `abreast_kernel`."""
+    """Runs blocks of signals through the kernel `abreast`."""
 
     def __init__(self, job: Job, gram: Array) -> None:
         self.job = job

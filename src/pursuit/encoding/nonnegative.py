@@ -38,7 +38,7 @@ _DOUBLE = np.dtype(np.float64)
 
 class Fits(NamedTuple):
     """Coefficients (m, n) in the scale of the atoms as given, ‖signal − fit‖, and whether each
-    signal came to its end (see `cone_kernels.STEPS_PER_ATOM`)."""
+    signal came to its end (see `pursuit.kernels.cone.STEPS_PER_ATOM`)."""
 
     coefficients: Array
     residual_norms: Array

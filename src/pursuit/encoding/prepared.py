@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable
 
+from pursuit.base.cores import thread_count
 from pursuit.base.progress import Silent
 from pursuit.base.threads import for_each_block, new_halt
 from pursuit.base.validation import Array
@@ -17,9 +18,10 @@ BlockEncoder = Callable[[Chunk], Piece]
 class Prepared:
     """What the blocks of all calls share, and the threads' own rooms that nobody uses just now."""
 
-    def __init__(self, job: Job, threads: int) -> None:
-        self.job, self._started = job, job.method.start(job, threads)
-        self._threads = 1 if self._started.alone else threads
+    def __init__(self, job: Job, threads: int | None) -> None:
+        # A process that was forked since may use fewer than this one, if nobody has said how many.
+        self.job, self._asked = job, threads
+        self._started = job.method.start(job, thread_count(threads))
         self._idle: deque[BlockEncoder] = deque()
 
     def each(
@@ -37,7 +39,8 @@ class Prepared:
             taken.append(encoder)
             return lambda place: do(encoder, place)
 
-        for_each_block(total, start, self._threads, bar, halt=halt, brief=self.job.brief)
+        threads = 1 if self._started.alone else thread_count(self._asked)
+        for_each_block(total, start, threads, bar, halt=halt, brief=self.job.brief)
         self._idle.extend(taken)
 
     def _take(self) -> BlockEncoder:

@@ -32,6 +32,7 @@ from pursuit.kernels.runs import (
 from pursuit.methods import Method
 from pursuit.objectives.problem import Problem
 from pursuit.rules.directions import Draw
+from pursuit.rules.steps import bounds_of
 from pursuit.solving.running import REFRESH
 
 BLOCK = 256
@@ -156,7 +157,7 @@ def rules_of(method: Method, problem: Problem) -> MethodArrays | None:
     direction, step = advance.direction, advance.step
     if direction is None or step is None or not isinstance(problem.atoms, FiniteAtoms):
         return None
-    bounds, blending = step.bounds(problem), method.momentum.blending(advance, problem)
+    bounds, blending = bounds_of(step, problem), method.momentum.blending(advance, problem)
     if bounds is None or blending is None:
         return None
     probe = blending.probe

@@ -15,7 +15,7 @@ import numpy as np
 from pursuit import geometry
 from pursuit.atoms.base import Atom, FiniteAtoms
 from pursuit.base.errors import InputError
-from pursuit.base.validation import Array, positive
+from pursuit.base.validation import Array, positive, shown
 from pursuit.objectives.base import QuadraticObjective
 from pursuit.objectives.problem import Problem
 from pursuit.points.base import Point
@@ -54,7 +54,7 @@ class Step:
 
     def start(self, run: Run) -> Measure:
         """What measures steps in a run; γ = ⟨∇f, z_j⟩/h_j where the bounds are all there is."""
-        bounds = self.bounds(run.problem)
+        bounds = bounds_of(self, run.problem)
         if bounds is None:
             raise InputError(
                 f"step: {type(self).__name__} gives no curvature bounds for "
@@ -80,6 +80,21 @@ class Step:
     def suspect(self, problem: Problem) -> str:
         """What to look at first where its steps made the value run away."""
         return UNEXPLAINED
+
+
+def bounds_of(step: Step, problem: Problem) -> Array | None:
+    """The bounds that a rule gives, if they are some: compiled code does not look what it reads."""
+    given = step.bounds(problem)
+    if given is None:
+        return None
+    bounds, atoms = np.asarray(given), problem.atoms
+    n = len(atoms) if isinstance(atoms, FiniteAtoms) else 0
+    if bounds.shape != (n,) or bounds.dtype.kind not in "fiu" or not (bounds >= 0).all():
+        raise InputError(
+            f"step: {type(step).__name__}.bounds gives {shown(given)}; expected an array of {n} "
+            "curvature bounds, one for each atom of a finite set"
+        )
+    return bounds.astype(np.float64, copy=False)
 
 
 @dataclass(frozen=True)

@@ -15,12 +15,15 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from pursuit.base.errors import InputError
 from pursuit.base.validation import Array
 from pursuit.methods import Method
 from pursuit.points.base import Point
 from pursuit.points.gram import GramPoint
+from pursuit.rules.directions import Direction
 from pursuit.rules.momentum import FixedNuStepper, Stepper
 from pursuit.rules.run import Progress, Run
+from pursuit.rules.steps import bounds_of
 from pursuit.solving.stopping import Stopping
 
 if TYPE_CHECKING:
@@ -86,10 +89,10 @@ class Stretch:
         stepper, x, run = self._stepper, self._x, self._run
         picks = probes = _NO_DRAWS
         if not self._pick.exact:
-            picks = self._pick.ahead(run, "picks", most)
+            picks = self._ahead(self._pick, "picks", most)
             most = len(picks)
         if self._probe is not None:
-            probes = self._probe.ahead(run, "probes", most)
+            probes = self._ahead(self._probe, "probes", most)
             most = len(probes)
         self._ready = self._ready or self._prepare()
         if most == 0 or x.looked or self._ready is None:
@@ -117,6 +120,17 @@ class Stretch:
 
     # What the kernels are given -----------------------------------------------------------
 
+    def _ahead(self, rule: Direction, purpose: str, most: int) -> Array:
+        """The next picks of a rule. Kernels do not look where they read: they have to fit."""
+        picks = np.ascontiguousarray(rule.ahead(self._run, purpose, most), np.int64)[:most]
+        n = len(self._x.coef)
+        if picks.size and not (picks.min() >= 0 and picks.max() < n):
+            raise InputError(
+                f"direction: {type(rule).__name__}.ahead gives {picks.min()} … {picks.max()}; "
+                f"expected row numbers from 0 to {n - 1}"
+            )
+        return picks
+
     @property
     def _x(self) -> GramPoint:
         x = self._stepper.x
@@ -136,7 +150,9 @@ class Stretch:
         """The method as arrays; None where the step rule is more than bounds."""
         x, stop, gram = self._x, self._stop, self._x.gram
         # Those of the exact search are known as the rows of the Gram matrix are.
-        bounds = np.ones(len(x.coef)) if self._step.exact else self._step.bounds(self._run.problem)
+        bounds = (
+            np.ones(len(x.coef)) if self._step.exact else bounds_of(self._step, self._run.problem)
+        )
         if bounds is None:
             self._unbounded = True
             return None

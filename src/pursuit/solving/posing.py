@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from copy import copy
 from dataclasses import dataclass
 from math import isfinite, nan
 
@@ -12,6 +13,7 @@ from pursuit.base.errors import InputError
 from pursuit.base.validation import Array, count, flag, shaped_array
 from pursuit.methods import Method
 from pursuit.objectives.problem import Problem
+from pursuit.penalties import FREE, Penalty
 from pursuit.solving.cone_start import check_weights
 from pursuit.solving.scale import in_common_type, in_range
 from pursuit.solving.state import Fingerprint
@@ -64,6 +66,7 @@ class Posed:
             given = Problem(f, atoms)
         dtype = np.result_type(given.f.dtype, atoms.dtype, start.dtype)
         unit, scale = atoms.astype(dtype).unit() if unit_atoms else (unit.astype(dtype), None)
+        unit = _with_penalty(unit, atoms.penalty)
         seed = count("seed", seed)
         place = (start, weights, unit_atoms, seed)
         mark = Fingerprint(given.f, atoms, rules.advance, rules.momentum, *place)
@@ -73,6 +76,15 @@ class Posed:
             weights = weights * scale
         problem = Problem(given.f, unit)
         return Posed(problem, start, weights, scale, verify, gradient, seed, mark)
+
+
+def _with_penalty(unit: AtomSet, penalty: Penalty) -> AtomSet:
+    """Atoms at unit norm with the penalty of those given, where a set of a user forgets it."""
+    if unit.penalty != FREE or penalty == FREE:
+        return unit
+    unit = copy(unit)
+    unit.penalty = penalty
+    return unit
 
 
 def _as_given(atoms: AtomSet) -> AtomSet:

@@ -14,7 +14,7 @@ from pursuit.base.archive import ArchiveKind, load_archive, save_archive
 from pursuit.base.errors import InputError
 from pursuit.base.validation import Array
 
-CHECKPOINT = ArchiveKind("resume", "a checkpoint", "pursuit checkpoint", format=3)
+CHECKPOINT = ArchiveKind("resume", "a checkpoint", "pursuit checkpoint", format=3, unfiled=True)
 
 
 @dataclass(frozen=True)

@@ -27,6 +27,7 @@ from pursuit.objectives.base import Objective, QuadraticObjective
 from pursuit.objectives.problem import Problem
 from pursuit.rules.momentum import Plain
 from pursuit.rules.run import Run
+from pursuit.rules.steps import bounds_of
 from pursuit.solving.driver import solve
 
 __all__ = ["check_atoms", "check_method", "check_objective"]
@@ -102,9 +103,9 @@ def check_method(method: str | Method, *, seed: int = 0, max_iter: int = 400) ->
 
     The value never ends above its start, the decrease that each step of a method without momentum
     promises is there, a reported slope is not below the largest one, a step rule that gives bounds
-    takes steps that follow from them to the last bit, the coefficients give x, runs are
-    reproducible, stopped and resumed equals uninterrupted, how often one observes changes no
-    number, and the scale of the atoms changes nothing.
+    takes steps that follow from them to the last bit, a direction that says how it picks does so,
+    the coefficients give x, runs are reproducible, stopped and resumed equals uninterrupted, how
+    often one observes changes no number, and the scale of the atoms changes nothing.
 
     Parameters
     ----------
@@ -120,6 +121,7 @@ def check_method(method: str | Method, *, seed: int = 0, max_iter: int = 400) ->
         _improves(rules, f, atoms, seed, max_iter)
         _keeps_promises(rules, f, atoms, seed)
         _keeps_to_bounds(rules, f, atoms, seed)
+        _keeps_to_picks(rules, f, atoms, seed)
         _reproducible(rules, f, atoms, seed)
         _independent_of_scale(rules, f, atoms, seed)
 
@@ -613,7 +615,7 @@ def _keeps_promises(rules: Method, f: Objective, atoms: AtomSet, seed: int) -> N
 def _keeps_to_bounds(rules: Method, f: Objective, atoms: AtomSet, seed: int) -> None:
     """Where a step rule is said to be bounds, compiled code takes their word for it."""
     run, step = Run(Problem(f, atoms.unit().atoms), seed), rules.advance.step
-    bounds = None if step is None else step.bounds(run.problem)
+    bounds = None if step is None else bounds_of(step, run.problem)
     if step is None or bounds is None:
         return
     measure, x = step.start(run), rules.advance.point(run.problem, np.zeros(f.shape))
@@ -627,6 +629,26 @@ def _keeps_to_bounds(rules: Method, f: Objective, atoms: AtomSet, seed: int) -> 
             f"{rules.name} must take the step ⟨∇f, z⟩/h that its bounds say, got {gamma:.6g} where "
             f"that is {c / h:.6g}",
         )
+
+
+def _keeps_to_picks(rules: Method, f: Objective, atoms: AtomSet, seed: int) -> None:
+    """Where a direction says that it is the oracle, or what it picks next, compiled code takes its
+    word for it."""
+    run, direction = Run(Problem(f, atoms.unit().atoms), seed), rules.advance.direction
+    if direction is None or not (direction.exact or direction.blind):
+        return
+    choose, x = direction.start(run), rules.advance.point(run.problem, np.zeros(f.shape))
+    for run.t in range(20):
+        said = direction.ahead(run, "picks", 1).tolist()
+        said = [x.steepest()[0]] if direction.exact else said
+        z, c, _ = choose(x)
+        _hold(
+            not said or z == said[0],
+            rules,
+            f"{rules.name} must pick the atom that its direction says ahead, got {z} where that is "
+            f"{said} (exact: the oracle's, blind: what `ahead` gives)",
+        )
+        x.move(0.1 * c, z)
 
 
 def _reproducible(rules: Method, f: Objective, atoms: AtomSet, seed: int) -> None:

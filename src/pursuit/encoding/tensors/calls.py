@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from typing import cast
-
 import torch
 from torch import Tensor
 
 from pursuit.atoms.cone import Cone
-from pursuit.encoding.codes import Codes
 from pursuit.encoding.encoder import Encoder
 from pursuit.encoding.tensors.devices import pursue
 from pursuit.encoding.tensors.door import (
@@ -22,9 +19,11 @@ from pursuit.encoding.tensors.layouts import CodesTensor, of_codes
 
 
 class TensorEncoder:
-    """Atoms and options; on the CPU the engine's `Encoder` of them, which shares their memory."""
+    """Atoms and options; on the CPU the engine's `Encoder` of them, ready for them."""
 
-    def __init__(self, atoms: object, bias: object, options: Options) -> None:
+    def __init__(
+        self, atoms: object, bias: object, options: Options, kind: type[Encoder] = Encoder
+    ) -> None:
         self.atoms, self.options = atoms_tensor(atoms), options
         self.bias = bias_row(bias, self.atoms)
         self.engine: Encoder | None = None
@@ -32,19 +31,16 @@ class TensorEncoder:
         if self.atoms.device.type == "cpu":
             matrix = as_numbers(self.atoms, working_type(self.atoms)).numpy()
             over = Cone(matrix) if options.one_sided else matrix
-            self.engine = Encoder(over, **options.of_encoder)
+            self.engine = kind(over, **options.of_encoder)
 
-    def __call__(self, signals: Tensor, once: bool = False) -> CodesTensor:
-        """The codes of signals; `once`: no others will follow."""
+    def __call__(self, signals: Tensor) -> CodesTensor:
+        """The codes of signals."""
         rows, lead = signal_rows(signals, self.atoms), tuple(signals.shape[:-1])
         if self.engine is None:
             return pursue(rows, self.atoms, self.bias, self.options, lead)
         x = as_numbers(rows, working_type(rows, self.bias))
         array = (x if self.bias is None else x - self.bias).numpy()
-        if once:
-            codes = cast(Codes, self.engine.once(array, progress=False))  # no array of Dask
-        else:
-            codes = self.engine(array, progress=False)
+        codes = self.engine(array, progress=False)
         most = self.options.n_nonzero
         width = None if most is None else min(most, len(self.atoms))
         return of_codes(codes, self.options.layout, lead, width)
