@@ -194,8 +194,10 @@ def _bracket(value: Callable[[float], float], start: float, reach: float, eps: f
         elif min(left, right) < start - noise:
             if bend > 64 * noise:
                 reach *= min(max(2 * tilt / bend, 1.5), 100)
-            elif reach > min(end, 1e-4 * wild):
+            elif reach > end:
                 raise Unbounded
+            elif reach > 1e-4 * wild:  # the bend, if there is any, is beyond the range of numbers
+                return 0.0
             else:  # a straight line, as far as one sees: its bend, if it has any, is below this
                 reach *= max(tilt / (64 * noise), 100)
         else:
