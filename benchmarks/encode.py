@@ -34,7 +34,7 @@ from encode_peers import (
 )
 from threadpoolctl import threadpool_info, threadpool_limits
 
-from pursuit import encode
+from pursuit import Encoder, encode
 
 SIZES = {
     "W1": (256, 64, 100_000, 8),
@@ -331,7 +331,7 @@ def residual_tests(rounds: int) -> None:
 
 FIRST = """
 import numpy as np
-from pursuit import encode
+from pursuit import Encoder, encode
 rng = np.random.default_rng(0)
 atoms, signals = rng.standard_normal((64, 32)), rng.standard_normal((100, 32))
 codes = encode(signals, atoms, "{method}", n_nonzero=4)
@@ -351,6 +351,34 @@ def total(a):
         s += v
     return s
 """
+
+
+def prepared_once(rounds: int) -> None:
+    """Calls of an `Encoder`, whose dictionary is ready, beside `encode`: CPU time, one thread."""
+    rng = np.random.default_rng(0)
+    atoms = rng.standard_normal((4096, 256), np.float32)
+    encoder = Encoder(atoms, n_nonzero=32, threads=1)
+    print("\n4,096 atoms × 256, float32, k = 32: an Encoder's call relative to encode, CPU time")
+    for count, limit in ((1, None), (32, 1 / 4), (256, 1 / 2)):
+        signals = rng.standard_normal((count, 256), np.float32)
+        calls = (
+            lambda x: encode(x, atoms, n_nonzero=32, threads=1, progress=False),
+            lambda x: encoder(x, progress=False),
+        )
+        for call in calls:
+            call(signals)  # compiled and prepared
+        ratios = np.array(
+            [[processor_seconds(call, signals) for call in calls] for _ in range(rounds)]
+        )
+        ratio = ratios[:, 1] / ratios[:, 0]
+        asked = "" if limit is None else f", at most {limit:g}"
+        print(f"{count:>6} signals: {spread(ratio)}{asked}")
+
+
+def processor_seconds(call: Callable[[np.ndarray], object], signals: np.ndarray) -> float:
+    began = time.process_time()
+    call(signals)
+    return time.process_time() - began
 
 
 def cold_start(rounds: int) -> None:
@@ -387,6 +415,7 @@ WORKLOADS: dict[str, Callable[[int], None]] = {
     "tall": tall,
     "patches": residual_tests,
     "start": cold_start,
+    "again": prepared_once,
 }
 
 
