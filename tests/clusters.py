@@ -34,7 +34,9 @@ def scale(cluster, client, workers):
     """Let a cluster have so many workers, and wait until it does."""
     cluster.scale(workers)
     client.wait_for_workers(workers, timeout=60)
+    end = time.monotonic() + 60
     while len(client.nthreads()) != workers:
+        assert time.monotonic() < end, "the cluster has not let workers go"
         time.sleep(0.02)
 
 

@@ -1,5 +1,7 @@
 """The errors that the library raises on purpose."""
 
+from __future__ import annotations
+
 
 class PursuitError(Exception):
     """Base of every error raised on purpose."""
@@ -22,6 +24,11 @@ class MissingExtra(PursuitError, ImportError):
         super().__init__(
             f"{purpose} needs the '{extra}' extra: python -m pip install 'pursuit[{extra}]'"
         )
+        self._said = extra, purpose
+
+    def __reduce__(self) -> tuple[type[MissingExtra], tuple[str, str]]:
+        """So that a worker in another process can say it here."""
+        return type(self), self._said
 
 
 LONGEST = 500
