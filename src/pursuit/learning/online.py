@@ -1,0 +1,154 @@
+"""Online learning: a new dictionary after each batch of signals (Mairal, Bach, Ponce, Sapiro 2010).
+
+With Γ the codes of batch t over the atoms D, and β_t = (1 − 1/t)^ρ:
+
+    A ← β_t A + ΓᵀΓ,    B ← β_t B + ΓᵀX,    d_j ← unit(A_jj d_j + b_j − A_j D)  for j = 1, …, n.
+
+β_t weighs batch s as (s/t)^ρ: codes over early dictionaries are forgotten.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import numpy as np
+
+from pursuit.base.errors import InputError
+from pursuit.base.validation import Array
+from pursuit.encoding.codes import Codes
+from pursuit.kernels.learning import Rows, take_residuals
+from pursuit.learning import statistics
+from pursuit.learning.coding import Coder, rows_of
+from pursuit.learning.renewal import Renewal, replacements
+from pursuit.learning.round import Round, Task, Values, rounding2
+from pursuit.learning.signals import (
+    Batch,
+    Place,
+    Source,
+    batch_size,
+    batches,
+    refuse_nonfinite,
+)
+from pursuit.learning.statistics import Statistics
+
+FORGETTING = 10.0
+"""ρ."""
+EVERY = 8
+"""Batches between two renewals."""
+RENEWAL = Renewal()
+WINDOW = 64
+"""Batches that `tol` compares, of signals that come without an end."""
+
+
+class Memory(NamedTuple):
+    """What changes from batch to batch."""
+
+    atoms: Array
+    known: Statistics
+    used: Array
+    step: int
+    seen: int
+    at: Place
+
+
+class Online:
+    """The method; `memory` is replaced as a whole, so that an interrupt leaves it whole."""
+
+    def __init__(self, source: Source, task: Task, atoms: Array) -> None:
+        n, d = atoms.shape
+        self.source, self.task = source, task
+        self.memory = Memory(atoms, Statistics.zeros(n, d), np.zeros(n), 0, 0, Place(0, 0, 0))
+        self._room = Statistics.zeros(n, d)
+        what = task.n_nonzero, source.dtype, task.nonnegative
+        self._code = Coder((n, d), *what, batch_size(source.total), task.threads)
+
+    def rounds(self) -> Iterator[Round]:
+        """Learn from a batch at a time."""
+        while self.memory.at.turn < self.task.passes:
+            turn = self.memory.at.turn
+            ahead = batches(self.source, self.memory.at, self.task.seed, self.task.exponent)
+            current = next(ahead, None)
+            if current is None:
+                return
+            while current is not None:
+                following = next(ahead, None)
+                batch, after = current
+                if following is None:
+                    after = Place(turn + 1, 0, 0)
+                yield self._learn(batch, after)
+                current = following
+
+    def _learn(self, batch: Batch, after: Place) -> Round:
+        m, task, x = self.memory, self.task, batch.rows
+        codes = self._coded(m.atoms, batch)
+        rows = rows_of(codes)
+        step, n = m.step + 1, len(m.atoms)
+        beta = (1 - 1 / step) ** FORGETTING
+        known = statistics.add(m.known, beta, rows, x, self._room, task.threads)
+        atoms, used = m.atoms.copy(), beta * m.used + np.bincount(rows.indices, minlength=n)
+        statistics.descend(known, atoms, True, task.nonnegative)
+        renewed = self._renew(step, atoms, known, used, rows, x)
+        ended = after.turn > m.at.turn if self.source.total else step % WINDOW == 0
+        self._room = m.known
+        self.memory = Memory(atoms, known, used, step, m.seen + len(x), after)
+        return Round.of(len(x), codes.residual_norms, x, renewed, ended)
+
+    def _coded(self, atoms: Array, batch: Batch) -> Codes:
+        try:
+            return self._code(atoms, batch.rows)
+        except InputError:
+            refuse_nonfinite(batch)
+            raise
+
+    def _renew(
+        self, step: int, atoms: Array, known: Statistics, used: Array, rows: Rows, x: Array
+    ) -> int:
+        """Replace poor atoms, in place; how many."""
+        if step % EVERY or self._is_late(len(x)):
+            return 0
+        poor = RENEWAL.poor(atoms, used)
+        if not poor.size:
+            return 0
+        residuals, squares = np.empty_like(x), np.empty(len(x))
+        take_residuals(rows, x, atoms, residuals, squares, 0, len(x))
+        squares[squares <= rounding2(x)] = 0
+        new = replacements(residuals, squares, len(poor), [self.task.seed, step])
+        poor = poor[: len(new)]
+        atoms[poor], used[poor] = new, used.mean()
+        known.forget(poor)
+        return len(poor)
+
+    def _is_late(self, signals: int) -> bool:
+        """Whether a new atom would have too little time left to become a good one."""
+        total = self.source.total
+        if total is None:
+            return False
+        return self.memory.seen + signals > 0.8 * self.task.passes * total
+
+    # The state as plain arrays and numbers ----------------------------------------------------
+
+    def values(self) -> Values:
+        """What has to be kept to go on from here."""
+        m = self.memory
+        arrays = {"atoms": m.atoms, "gram": m.known.gram, "moment": m.known.moment, "used": m.used}
+        numbers = {"step": m.step, "seen": m.seen, "at": list(m.at)}
+        return Values({name: array.copy() for name, array in arrays.items()}, numbers)
+
+    def restore(self, values: Values) -> None:
+        """Go on from there."""
+        a, numbers = values.arrays, values.numbers
+        known = Statistics(a["gram"].copy(), a["moment"].copy())
+        at = Place(*map(int, numbers["at"]))
+        counts = int(numbers["step"]), int(numbers["seen"])
+        self.memory = Memory(a["atoms"].copy(), known, a["used"].copy(), *counts, at)
+
+    @property
+    def atoms(self) -> Array:
+        return self.memory.atoms
+
+    @property
+    def usage(self) -> Array:
+        """The share of the signals that use each atom, the latest weighing most."""
+        total = self.memory.used.sum()
+        return self.memory.used * (self.task.n_nonzero / total if total else 0.0)
