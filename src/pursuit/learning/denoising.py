@@ -123,9 +123,8 @@ def estimate_noise(channel: Array, cut_off: Array) -> float:
 
 def _cut_off(picture: Array) -> Array:
     """Which pixels are at an end of the range."""
-    ends = (picture <= 0) | (picture >= 1)
-    any_channel: Array = ends.reshape(*picture.shape[:2], -1).any(axis=2)
-    return any_channel
+    ends: Array = np.logical_or(picture <= 0, picture >= 1)
+    return np.logical_or.reduce(ends.reshape(*picture.shape[:2], -1), axis=2)
 
 
 class _Work:
