@@ -20,7 +20,7 @@ from pursuit.base.threads import for_each_block
 from pursuit.base.validation import Array
 from pursuit.kernels.learning import Rows, sweep_residuals, take_residuals
 from pursuit.learning import statistics
-from pursuit.learning.coding import Coder, columns_of, rows_of
+from pursuit.learning.coding import coded, columns_of, rows_of
 from pursuit.learning.renewal import Renewal, replacements
 from pursuit.learning.round import Round, Task, Values, energy, rounding2
 from pursuit.learning.signals import Batch, Source, refuse_nonfinite, scaled
@@ -58,11 +58,9 @@ class Alternating:
 
     def __init__(self, source: Source, task: Task, atoms: Array, update: Update) -> None:
         self.x, self.task, self._update = scaled(source.everything(), task.exponent), task, update
-        m, d = self.x.shape
+        m = len(self.x)
         nothing = Rows(np.zeros(m + 1, np.int64), np.empty(0, np.int32), np.empty(0, self.x.dtype))
         self.memory = Memory(atoms, nothing, np.full(m, np.inf), 0)
-        what = task.n_nonzero, self.x.dtype, task.nonnegative
-        self._code = Coder((len(atoms), d), *what, m, task.threads)
         self.residuals = np.empty_like(self.x)
         self._energy = energy(self.x)
 
@@ -84,7 +82,7 @@ class Alternating:
     def _better_codes(self, atoms: Array) -> tuple[Rows, Array]:
         """New codes, old ones where those are better; the ‖residual‖² of each."""
         try:
-            found = self._code(atoms, self.x)
+            found = coded(atoms, self.x, self.task, len(self.x))
         except InputError:
             refuse_nonfinite(Batch(self.x, np.arange(len(self.x))))
             raise

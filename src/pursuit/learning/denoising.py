@@ -123,8 +123,9 @@ def estimate_noise(channel: Array, cut_off: Array) -> float:
 
 def _cut_off(picture: Array) -> Array:
     """Which pixels are at an end of the range."""
-    ends: Array = np.logical_or(picture <= 0, picture >= 1)
-    return np.logical_or.reduce(ends.reshape(*picture.shape[:2], -1), axis=2)
+    ends = (picture <= 0) | (picture >= 1)
+    cut: Array = np.atleast_3d(ends).max(axis=2)
+    return cut
 
 
 class _Work:

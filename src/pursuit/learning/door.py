@@ -115,7 +115,8 @@ def learn(
     name = one_of("method", method, METHODS)
     n = count("n_atoms", n_atoms, minimum=1)
     # The compiled part is loaded here: importing this module costs nothing.
-    from pursuit.base.threads import single_threaded_blas, thread_count
+    from pursuit.base.cores import thread_count
+    from pursuit.base.threads import single_threaded_blas
     from pursuit.learning.round import Task
     from pursuit.learning.run import Run, Stop
     from pursuit.learning.signals import exponent_of, open_source

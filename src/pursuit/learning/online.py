@@ -19,7 +19,7 @@ from pursuit.base.validation import Array
 from pursuit.encoding.codes import Codes
 from pursuit.kernels.learning import Rows, take_residuals
 from pursuit.learning import statistics
-from pursuit.learning.coding import Coder, rows_of
+from pursuit.learning.coding import coded, rows_of
 from pursuit.learning.renewal import Renewal, replacements
 from pursuit.learning.round import Round, Task, Values, rounding2
 from pursuit.learning.signals import (
@@ -60,8 +60,7 @@ class Online:
         self.source, self.task = source, task
         self.memory = Memory(atoms, Statistics.zeros(n, d), np.zeros(n), 0, 0, Place(0, 0, 0))
         self._room = Statistics.zeros(n, d)
-        what = task.n_nonzero, source.dtype, task.nonnegative
-        self._code = Coder((n, d), *what, batch_size(source.total), task.threads)
+        self._batch = batch_size(source.total)
 
     def rounds(self) -> Iterator[Round]:
         """Learn from a batch at a time."""
@@ -96,7 +95,7 @@ class Online:
 
     def _coded(self, atoms: Array, batch: Batch) -> Codes:
         try:
-            return self._code(atoms, batch.rows)
+            return coded(atoms, batch.rows, self.task, self._batch)
         except InputError:
             refuse_nonfinite(batch)
             raise
