@@ -2,9 +2,10 @@
 
 Approximate K-SVD (Rubinstein, Zibulevsky, Elad 2008) goes from atom to atom: with R = X − ΓD kept
 up to date, d_j ← unit(R_jᵀγ_j + ‖γ_j‖² d_j), and the coefficients of d_j follow. The method of
-optimal directions (Engan, Aase, Husøy 1999) solves ΓᵀΓ D = ΓᵀX. Neither lets ‖X − ΓD‖² rise. A
-greedy code over new atoms may be worse than the old one, which is then kept: so the objective
-never rises between renewals.
+optimal directions (Engan, Aase, Husøy 1999) solves ΓᵀΓ D = ΓᵀX. Neither lets ‖X − ΓD‖² rise. New
+greedy codes seldom do: in a pass where they would, each signal keeps its old code where that is
+better. So the objective never rises between renewals. (To keep better codes in every pass hinders
+learning: 8 × 8 patches of a photograph end 1.3 % higher after ten passes.)
 """
 
 from __future__ import annotations
@@ -40,12 +41,14 @@ RENEWAL = Renewal()
 class Memory(NamedTuple):
     """What changes from pass to pass: atoms, the codes that fit them, and ‖residual‖² of each.
 
-    A code that a new atom made void has an infinite one.
+    A code that a new atom made void has an infinite one. `top` is what Σ‖residual‖² of new codes
+    may be: that of the last pass, or infinite after a renewal.
     """
 
     atoms: Array
     codes: Rows
     squares: Array
+    top: float
     turn: int
 
 
@@ -60,7 +63,7 @@ class Alternating:
         self.x, self.task, self._update = scaled(source.everything(), task.exponent), task, update
         m = len(self.x)
         nothing = Rows(np.zeros(m + 1, np.int64), np.empty(0, np.int32), np.empty(0, self.x.dtype))
-        self.memory = Memory(atoms, nothing, np.full(m, np.inf), 0)
+        self.memory = Memory(atoms, nothing, np.full(m, np.inf), np.inf, 0)
         self.residuals = np.empty_like(self.x)
         self._energy = energy(self.x)
 
@@ -71,27 +74,27 @@ class Alternating:
 
     def _learn(self) -> Round:
         turn, atoms = self.memory.turn + 1, self.memory.atoms.copy()
-        codes, squares = self._better_codes(atoms)
+        codes, squares = self._codes(atoms)
         residual2 = float(squares.sum())
         atoms = self._update(self, codes, atoms)
         squares = self.take_residuals(codes, atoms)
         renewed = 0 if turn > 0.8 * self.task.passes else self._renew(turn, atoms, codes, squares)
-        self.memory = Memory(atoms, codes, squares, turn)
+        top = np.inf if renewed else residual2
+        self.memory = Memory(atoms, codes, squares, top, turn)
         return Round(len(self.x), residual2, self._energy, renewed, True)
 
-    def _better_codes(self, atoms: Array) -> tuple[Rows, Array]:
-        """New codes, old ones where those are better; the ‖residual‖² of each."""
+    def _codes(self, atoms: Array) -> tuple[Rows, Array]:
+        """Codes over new atoms, and the ‖residual‖² of each."""
         try:
             found = coded(atoms, self.x, self.task, len(self.x))
         except InputError:
             refuse_nonfinite(Batch(self.x, np.arange(len(self.x))))
             raise
-        new, fallen = rows_of(found), found.residual_norms**2
-        old, before = self.memory.codes, self.memory.squares
-        worse = fallen > before
-        if not worse.any():
-            return new, fallen
-        return _chosen(new, old, worse), np.minimum(fallen, before)
+        squares, before = found.residual_norms**2, self.memory.squares
+        if squares.sum() <= self.memory.top:
+            return rows_of(found), squares
+        kept = _chosen(rows_of(found), self.memory.codes, squares > before)
+        return kept, np.minimum(squares, before)
 
     def take_residuals(self, codes: Rows, atoms: Array) -> Array:
         """R = X − ΓD, and ‖R_i‖² of each signal."""
@@ -122,14 +125,14 @@ class Alternating:
         """What has to be kept to go on from here."""
         m = self.memory
         arrays = {"atoms": m.atoms, "squares": m.squares, **m.codes._asdict()}
-        return Values(arrays, {"turn": m.turn})
+        return Values(arrays, {"turn": m.turn, "top": m.top})
 
     def restore(self, values: Values) -> None:
         """Go on from there."""
         a = values.arrays
         codes = Rows(*(a[name].copy() for name in Rows._fields))
-        turn = int(values.numbers["turn"])
-        self.memory = Memory(a["atoms"].copy(), codes, a["squares"].copy(), turn)
+        top, turn = float(values.numbers["top"]), int(values.numbers["turn"])
+        self.memory = Memory(a["atoms"].copy(), codes, a["squares"].copy(), top, turn)
 
     @property
     def atoms(self) -> Array:
