@@ -112,7 +112,8 @@ class Alternating:
         used = np.bincount(codes.indices, minlength=len(atoms)).astype(np.float64)
         poor = RENEWAL.poor(atoms, used)
         badly = np.where(squares > rounding2(self.x), squares, 0.0)
-        new = replacements(self.residuals, badly, len(poor), [self.task.seed, turn])
+        draws = [self.task.seed, turn]
+        new = replacements(self.residuals, badly, len(poor), draws, self.task.nonnegative)
         poor = poor[: len(new)]
         atoms[poor] = new
         touched = np.isin(codes.indices, poor)

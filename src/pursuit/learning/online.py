@@ -112,7 +112,8 @@ class Online:
         residuals, squares = np.empty_like(x), np.empty(len(x))
         take_residuals(rows, x, atoms, residuals, squares, 0, len(x))
         squares[squares <= rounding2(x)] = 0
-        new = replacements(residuals, squares, len(poor), [self.task.seed, step])
+        draws = [self.task.seed, step]
+        new = replacements(residuals, squares, len(poor), draws, self.task.nonnegative)
         poor = poor[: len(new)]
         atoms[poor], used[poor] = new, used.mean()
         known.forget(poor)

@@ -45,12 +45,15 @@ class Renewal:
         return chosen
 
 
-def replacements(residuals: Array, squares: Array, count: int, seed: list[int]) -> Array:
-    """Unit rows for `count` atoms, or for fewer: residuals drawn with probability ∝ ‖residual‖²."""
+def replacements(
+    residuals: Array, squares: Array, count: int, seed: list[int], nonnegative: bool
+) -> Array:
+    """Unit rows for `count` atoms, or for fewer: residuals drawn with probability ∝ ‖residual‖²,
+    their positive parts if asked for."""
     live = np.flatnonzero(squares > 0)
     if not live.size or not count:
         return np.empty((0, residuals.shape[1]))
     weight = squares[live] / squares[live].sum()
     size = min(count, int(np.count_nonzero(weight)))
     drawn = np.random.default_rng([*seed, RENEW]).choice(live, size, replace=False, p=weight)
-    return unit_rows(residuals[drawn].astype(np.float64))
+    return unit_rows(residuals[drawn].astype(np.float64), nonnegative)

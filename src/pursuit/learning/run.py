@@ -42,6 +42,7 @@ class Run:
     mark: Fingerprint
     checkpoint: str | os.PathLike[str] | None = None
     rows: list[tuple[float, ...]] = field(default_factory=list)
+    """Of the trace, the objective being that of signals over their power of two."""
     _before: float = 0.0
 
     def __call__(self, shown: Silent) -> Learned:
@@ -70,7 +71,7 @@ class Run:
 
     def _record(self, seen: Round) -> None:
         before = self.rows[-1][0] if self.rows else 0.0
-        objective = float(np.ldexp(seen.residual2 / (2 * seen.signals), 2 * self.task.exponent))
+        objective = seen.residual2 / (2 * seen.signals)
         share = seen.residual2 / seen.energy if seen.energy else 0.0
         spent = self._before + time.monotonic() - self._began
         row = before + seen.signals, spent, objective, share, seen.renewed, seen.ended
@@ -140,6 +141,8 @@ class Run:
     def _finish(self, status: Status, message: str) -> Learned:
         self._save()
         trace = LearningTrace(self.rows)
+        with np.errstate(over="ignore", under="ignore"):  # squares may leave the range of numbers
+            trace.objective = np.ldexp(trace.objective, 2 * self.task.exponent)
         atoms = self.method.atoms.astype(self.source.dtype)
         return Learned(
             atoms.reshape(len(atoms), *self.source.shape),
