@@ -65,18 +65,17 @@ class Online:
     def rounds(self) -> Iterator[Round]:
         """Learn from a batch at a time."""
         while self.memory.at.turn < self.task.passes:
-            turn = self.memory.at.turn
-            ahead = batches(self.source, self.memory.at, self.task.seed, self.task.exponent)
-            current = next(ahead, None)
-            if current is None:
+            at = self.memory.at
+            for batch, after in batches(self.source, at, self.task.seed, self.task.exponent):
+                whole = self._ends_pass(len(batch.rows))
+                yield self._learn(batch, Place(at.turn + 1, 0, 0) if whole else after)
+            if self.source.total is None:  # it came to its end, and begins only once
                 return
-            while current is not None:
-                following = next(ahead, None)
-                batch, after = current
-                if following is None:
-                    after = Place(turn + 1, 0, 0)
-                yield self._learn(batch, after)
-                current = following
+
+    def _ends_pass(self, signals: int) -> bool:
+        """Whether so many signals more are the last ones of a pass."""
+        total = self.source.total
+        return total is not None and (self.memory.seen + signals) % total == 0
 
     def _learn(self, batch: Batch, after: Place) -> Round:
         m, task, x = self.memory, self.task, batch.rows
