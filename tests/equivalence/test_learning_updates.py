@@ -5,7 +5,7 @@ import pytest
 
 from pursuit import encode, learn
 from pursuit.encoding import Codes
-from pursuit.kernels.learning import Rows, sweep_residuals, take_residuals
+from pursuit.kernels.learning import CodesBySignal, sweep_residuals, take_residuals
 from pursuit.learning import statistics
 from pursuit.learning.coding import columns_of, rows_of
 from pursuit.learning.online import FORGETTING
@@ -34,7 +34,7 @@ def dense(rows):
 @pytest.fixture
 def rows():
     found = rows_of(encode(SIGNALS, ATOMS, n_nonzero=K))
-    return Rows(found.indptr, found.indices, found.values.copy())
+    return CodesBySignal(found.indptr, found.indices, found.values.copy())
 
 
 def test_codes_by_atom_are_those_by_signal(rows):

@@ -123,7 +123,7 @@ def test_a_file_a_memmap_and_their_pieces_are_learned_from(tmp_path, monkeypatch
 def test_every_signal_of_a_file_is_seen_once_a_pass(monkeypatch):
     monkeypatch.setattr(signals, "ROWS", 512)
     for total in (257, 1000, 3001):
-        source = signals.Stored(np.arange(2.0 * total).reshape(total, 2), 4)
+        source = signals.StoredSignals(np.arange(2.0 * total).reshape(total, 2), 4)
         for turn in range(2):
             seen = [b for b, _ in signals.batches(source, signals.Place(turn, 0, 0), 0, 0)]
             numbers = np.concatenate([b.numbers for b in seen])

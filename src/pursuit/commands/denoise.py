@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from pursuit.base.errors import InputError
-from pursuit.commands.options import in_options
+from pursuit.commands.options import in_options, new_file
 
 if TYPE_CHECKING:
     from pursuit.learning.denoising import Denoised
@@ -32,6 +32,9 @@ def denoise(
         Path | None,
         typer.Option("--atoms", help="Draw the atoms that were learned (.png).", metavar="FILE"),
     ] = None,
+    force: Annotated[
+        bool, typer.Option("--force", help="Write over a file that is there.")
+    ] = False,
     seed: Annotated[int, typer.Option(help="Of all draws.", metavar="NUMBER")] = 0,
     threads: Annotated[
         int | None, typer.Option(help="Threads; all cores if not given.", metavar="NUMBER")
@@ -45,12 +48,12 @@ def denoise(
 
     pursuit denoise photo.png -o clean.png --noise 25
     """
-    from pursuit.base.archive import writable_path
-    from pursuit.files.pictures import read_picture, write_picture
+    from pursuit.files.pictures import kind_of, read_picture, write_picture
     from pursuit.learning.denoising import denoise as denoise_pixels
 
     for path in filter(None, (out, atoms)):
-        writable_path(path)
+        new_file(path, force)
+        kind_of(path)
     if noise is not None and not noise > 0:
         raise InputError(f"--noise: expected a positive number, got {noise:g}")
     level = None if noise is None else noise / LEVELS

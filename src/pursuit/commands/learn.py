@@ -11,7 +11,7 @@ import typer
 
 from pursuit.base.errors import InputError
 from pursuit.commands.encode import INTERRUPTED, read_signals
-from pursuit.commands.options import in_options
+from pursuit.commands.options import in_options, new_file
 
 if TYPE_CHECKING:
     from pursuit.base.validation import Array
@@ -65,6 +65,9 @@ def learn(
     max_time: Annotated[
         float | None, typer.Option(help="Stop after so many seconds.", metavar="NUMBER")
     ] = None,
+    force: Annotated[
+        bool, typer.Option("--force", help="Write over a file that is there.")
+    ] = False,
     seed: Annotated[int, typer.Option(help="Of all draws.", metavar="NUMBER")] = 0,
     checkpoint: Annotated[
         Path | None, typer.Option(help="Keep the state in this file.", metavar="FILE")
@@ -89,15 +92,14 @@ def learn(
 
     pursuit learn signals.npy --atoms 256 --nonzero 8 -o dictionary.npy
     """
-    from pursuit.base.archive import writable_path
     from pursuit.files.tables import read_matrix
     from pursuit.learning import learn as learn_atoms
 
     if out.suffix.lower() != ".npy":
         raise InputError(f"--out: expected a file that ends in .npy, got {out}")
+    new_file(out, force)
     if resume and checkpoint is None:
         raise InputError("--resume: expected the file to go on from as --checkpoint, got none")
-    writable_path(out)
     first = None if start is None else read_matrix(start, columns=columns)
     with in_options({**OPTIONS, "signals": str(signals)}), _telling_how_to_resume(checkpoint):
         learned = learn_atoms(

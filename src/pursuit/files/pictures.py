@@ -17,8 +17,8 @@ from pursuit.files.arrays import existing_file, reading
 PNG = b"\x89PNG\r\n\x1a\n"
 GREY_ALPHA, COLOUR, COLOUR_ALPHA = 4, 2, 6
 """Kinds of a PNG file that Pillow reads with 8 bits, whatever it has."""
-DEEP = (".png", ".tif", ".tiff")
-"""What is written with 16 bits."""
+DEEP = {"PNG": "PNG", "TIFF": "GTiff"}
+"""Kinds that are written with 16 bits, and what rasterio calls them."""
 
 
 @dataclass(frozen=True)
@@ -44,7 +44,9 @@ def read_picture(path: Path) -> Picture:
 
     with reading(file), image_module.open(file) as opened:
         image = ImageOps.exif_transpose(opened)
-        deep = image.mode.startswith("I")
+        deep = image.mode.startswith("I;16") or (image.mode == "I" and opened.format == "PNG")
+        if image.mode in ("I", "F") and not deep:
+            raise InputError(f"{file}: expected a picture of 8 or 16 bits, got one of 32")
         image = image if deep else image.convert(_plain_mode(image))
         values = np.asarray(image)
     if deep:
@@ -54,21 +56,26 @@ def read_picture(path: Path) -> Picture:
 
 def write_picture(path: Path, picture: Picture) -> None:
     """Write to a file whose kind its name says, whole or not at all."""
-    kinds = _pillow().registered_extensions()
-    kind = path.suffix.lower()
-    if kind not in kinds:
-        raise InputError(f"{path}: expected a name that ends in .png, or in another of a picture")
+    kind = kind_of(path)
     top = 65535 if picture.bits == 16 and kind in DEEP else 255
-    values = _together(picture)
-    values = np.rint(values * top).astype(np.uint16 if top > 255 else np.uint8)
+    values = np.rint(_together(picture) * top).astype(np.uint16 if top > 255 else np.uint8)
     with whole_file(path) as part, reading(path):
         if top > 255 and values.ndim == 3:
-            _write_deep(part, values, "PNG" if kind == ".png" else "GTiff")
+            _write_deep(part, values, DEEP[kind])
         else:
             image: Any = _pillow().fromarray(values)
-            flat = kinds[kind] in ("JPEG", "BMP") and image.mode in ("RGBA", "LA")
+            flat = kind in ("JPEG", "BMP") and image.mode in ("RGBA", "LA")
             image = image.convert("RGB" if image.mode == "RGBA" else "L") if flat else image
-            image.save(part, kinds[kind])
+            image.save(part, kind)
+
+
+def kind_of(path: Path) -> str:
+    """The kind of picture that the name of a file says."""
+    kinds: dict[str, str] = _pillow().registered_extensions()
+    kind = kinds.get(path.suffix.lower())
+    if kind is None:
+        raise InputError(f"{path}: expected a name that ends in .png, or as another picture's does")
+    return kind
 
 
 def _pillow() -> Any:

@@ -16,7 +16,7 @@ from pursuit.base.validation import Array
 from pursuit.kernels.pursuit import compiled, inlined
 
 
-class Rows(NamedTuple):
+class CodesBySignal(NamedTuple):
     """Codes by signal."""
 
     indptr: Array
@@ -24,7 +24,7 @@ class Rows(NamedTuple):
     values: Array
 
 
-class Columns(NamedTuple):
+class CodesByAtom(NamedTuple):
     """The same codes by atom: the signals that use it, and the places of their coefficients."""
 
     indptr: Array
@@ -33,7 +33,7 @@ class Columns(NamedTuple):
 
 
 @compiled
-def by_atom(rows: Rows, columns: Columns) -> None:
+def by_atom(rows: CodesBySignal, columns: CodesByAtom) -> None:
     """Fill `columns`; ``columns.indptr`` is given as zeros."""
     begin = columns.indptr
     for p in range(rows.indices.size):
@@ -53,8 +53,8 @@ def by_atom(rows: Rows, columns: Columns) -> None:
 
 @compiled
 def add_statistics(
-    rows: Rows,
-    columns: Columns,
+    rows: CodesBySignal,
+    columns: CodesByAtom,
     x: Array,
     beta: float,
     before: tuple[Array, Array],
@@ -135,7 +135,7 @@ def _clip(v: Array, nonnegative: bool) -> float:
 
 @compiled
 def sweep_residuals(
-    columns: Columns,
+    columns: CodesByAtom,
     values: Array,
     residuals: Array,
     atoms: Array,
@@ -193,7 +193,7 @@ def _refit(
 
 @compiled
 def take_residuals(
-    rows: Rows, x: Array, atoms: Array, out: Array, squares: Array, first: int, last: int
+    rows: CodesBySignal, x: Array, atoms: Array, out: Array, squares: Array, first: int, last: int
 ) -> None:
     """out_i = x_i − Σ_j γ_ij d_j and its square, for the signals `first` … `last` − 1."""
     rest = np.empty(x.shape[1])

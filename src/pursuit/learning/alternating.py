@@ -19,11 +19,11 @@ from scipy import linalg
 from pursuit.base.errors import InputError
 from pursuit.base.threads import for_each_block
 from pursuit.base.validation import Array
-from pursuit.kernels.learning import Rows, sweep_residuals, take_residuals
+from pursuit.kernels.learning import CodesBySignal, sweep_residuals, take_residuals
 from pursuit.learning import statistics
 from pursuit.learning.coding import coded, columns_of, rows_of
 from pursuit.learning.renewal import Renewal, replacements
-from pursuit.learning.round import Round, Task, Values, energy, rounding2
+from pursuit.learning.round import Lesson, Round, Values, energy, rounding2
 from pursuit.learning.signals import Batch, Source, refuse_nonfinite, scaled
 from pursuit.learning.statistics import Statistics
 
@@ -38,7 +38,7 @@ SINGULAR = 1e-10
 RENEWAL = Renewal()
 
 
-class Memory(NamedTuple):
+class PassMemory(NamedTuple):
     """What changes from pass to pass: atoms, the codes that fit them, and ‖residual‖² of each.
 
     A code that a new atom made void has an infinite one. `top` is what Σ‖residual‖² of new codes
@@ -46,30 +46,36 @@ class Memory(NamedTuple):
     """
 
     atoms: Array
-    codes: Rows
+    codes: CodesBySignal
     squares: Array
     top: float
     turn: int
 
 
-Update = Callable[["Alternating", Rows, Array], Array]
+Update = Callable[["Alternating", CodesBySignal, Array], Array]
 """New atoms, in place of old ones, and coefficients, in place, that fit the signals better."""
 
 
 class Alternating:
     """Passes over signals that are held in memory."""
 
-    def __init__(self, source: Source, task: Task, atoms: Array, update: Update) -> None:
-        self.x, self.task, self._update = scaled(source.everything(), task.exponent), task, update
+    def __init__(self, source: Source, lesson: Lesson, atoms: Array, update: Update) -> None:
+        self.x, self.lesson, self._update = (
+            scaled(source.everything(), lesson.exponent),
+            lesson,
+            update,
+        )
         m = len(self.x)
-        nothing = Rows(np.zeros(m + 1, np.int64), np.empty(0, np.int32), np.empty(0, self.x.dtype))
-        self.memory = Memory(atoms, nothing, np.full(m, np.inf), np.inf, 0)
+        nothing = CodesBySignal(
+            np.zeros(m + 1, np.int64), np.empty(0, np.int32), np.empty(0, self.x.dtype)
+        )
+        self.memory = PassMemory(atoms, nothing, np.full(m, np.inf), np.inf, 0)
         self.residuals = np.empty_like(self.x)
         self._energy = energy(self.x)
 
     def rounds(self) -> Iterator[Round]:
         """Learn from all signals at a time."""
-        while self.memory.turn < self.task.passes:
+        while self.memory.turn < self.lesson.passes:
             yield self._learn()
 
     def _learn(self) -> Round:
@@ -78,15 +84,15 @@ class Alternating:
         residual2 = float(squares.sum())
         atoms = self._update(self, codes, atoms)
         squares = self.take_residuals(codes, atoms)
-        renewed = 0 if turn > 0.8 * self.task.passes else self._renew(turn, atoms, codes, squares)
+        renewed = 0 if turn > 0.8 * self.lesson.passes else self._renew(turn, atoms, codes, squares)
         top = np.inf if renewed else residual2
-        self.memory = Memory(atoms, codes, squares, top, turn)
+        self.memory = PassMemory(atoms, codes, squares, top, turn)
         return Round(len(self.x), residual2, self._energy, renewed, True)
 
-    def _codes(self, atoms: Array) -> tuple[Rows, Array]:
+    def _codes(self, atoms: Array) -> tuple[CodesBySignal, Array]:
         """Codes over new atoms, and the ‖residual‖² of each."""
         try:
-            found = coded(atoms, self.x, self.task, len(self.x))
+            found = coded(atoms, self.x, self.lesson, len(self.x))
         except InputError:
             refuse_nonfinite(Batch(self.x, np.arange(len(self.x))))
             raise
@@ -96,7 +102,7 @@ class Alternating:
         kept = _chosen(rows_of(found), self.memory.codes, squares > before)
         return kept, np.minimum(squares, before)
 
-    def take_residuals(self, codes: Rows, atoms: Array) -> Array:
+    def take_residuals(self, codes: CodesBySignal, atoms: Array) -> Array:
         """R = X − ΓD, and ‖R_i‖² of each signal."""
         m, squares = len(self.x), np.empty(len(self.x))
 
@@ -104,16 +110,16 @@ class Alternating:
             part = number * SIGNALS, min(m, (number + 1) * SIGNALS)
             take_residuals(codes, self.x, atoms, self.residuals, squares, *part)
 
-        for_each_block(-(-m // SIGNALS), lambda: job, self.task.threads)
+        for_each_block(-(-m // SIGNALS), lambda: job, self.lesson.threads)
         return squares
 
-    def _renew(self, turn: int, atoms: Array, codes: Rows, squares: Array) -> int:
+    def _renew(self, turn: int, atoms: Array, codes: CodesBySignal, squares: Array) -> int:
         """Replace poor atoms, in place, and void the codes that use them; how many."""
         used = np.bincount(codes.indices, minlength=len(atoms)).astype(np.float64)
         poor = RENEWAL.poor(atoms, used)
         badly = np.where(squares > rounding2(self.x), squares, 0.0)
-        draws = [self.task.seed, turn]
-        new = replacements(self.residuals, badly, len(poor), draws, self.task.nonnegative)
+        draws = [self.lesson.seed, turn]
+        new = replacements(self.residuals, badly, len(poor), draws, self.lesson.nonnegative)
         poor = poor[: len(new)]
         atoms[poor] = new
         touched = np.isin(codes.indices, poor)
@@ -131,9 +137,9 @@ class Alternating:
     def restore(self, values: Values) -> None:
         """Go on from there."""
         a = values.arrays
-        codes = Rows(*(a[name].copy() for name in Rows._fields))
+        codes = CodesBySignal(*(a[name].copy() for name in CodesBySignal._fields))
         top, turn = float(values.numbers["top"]), int(values.numbers["turn"])
-        self.memory = Memory(a["atoms"].copy(), codes, a["squares"].copy(), top, turn)
+        self.memory = PassMemory(a["atoms"].copy(), codes, a["squares"].copy(), top, turn)
 
     @property
     def atoms(self) -> Array:
@@ -146,7 +152,7 @@ class Alternating:
         return used / len(self.x)
 
 
-def _chosen(new: Rows, old: Rows, keep: Array) -> Rows:
+def _chosen(new: CodesBySignal, old: CodesBySignal, keep: Array) -> CodesBySignal:
     """The codes of `old` where `keep` says so, else those of `new`."""
     sizes = np.where(keep, np.diff(old.indptr), np.diff(new.indptr))
     indptr = np.zeros(len(sizes) + 1, np.int64)
@@ -159,20 +165,20 @@ def _chosen(new: Rows, old: Rows, keep: Array) -> Rows:
     for rows, chosen in ((new, ~kept), (old, kept)):
         indices[chosen] = rows.indices[places[chosen]]
         values[chosen] = rows.values[places[chosen]]
-    return Rows(indptr, indices, values)
+    return CodesBySignal(indptr, indices, values)
 
 
 # Updates -------------------------------------------------------------------------------------
 
 
-def aksvd(method: Alternating, codes: Rows, atoms: Array) -> Array:
+def aksvd(method: Alternating, codes: CodesBySignal, atoms: Array) -> Array:
     """One sweep over the atoms, each with its coefficients."""
     method.take_residuals(codes, atoms)
     columns, n = columns_of(codes, len(atoms)), len(atoms)
 
     def job(number: int) -> None:
         part = number * SWEEP, min(n, (number + 1) * SWEEP)
-        what = codes.values, method.residuals, atoms, method.task.nonnegative
+        what = codes.values, method.residuals, atoms, method.lesson.nonnegative
         sweep_residuals(columns, *what, *part)
 
     # One after the other: each atom sees what those before it have become.
@@ -180,11 +186,11 @@ def aksvd(method: Alternating, codes: Rows, atoms: Array) -> Array:
     return atoms
 
 
-def mod(method: Alternating, codes: Rows, atoms: Array) -> Array:
+def mod(method: Alternating, codes: CodesBySignal, atoms: Array) -> Array:
     """All atoms at once: the D nearest to the old one that minimises ‖X − ΓD‖."""
     known, room = (Statistics.zeros(*atoms.shape) for _ in range(2))
-    known = statistics.add(known, 0.0, codes, method.x, room, method.task.threads)
-    if method.task.nonnegative:
+    known = statistics.add(known, 0.0, codes, method.x, room, method.lesson.threads)
+    if method.lesson.nonnegative:
         free = atoms.copy()
         for _ in range(SWEEPS):
             statistics.descend(known, free, False, True)

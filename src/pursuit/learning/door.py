@@ -16,7 +16,7 @@ from pursuit.learning.learned import Learned
 from pursuit.solving.state import Fingerprint, State
 
 if TYPE_CHECKING:
-    from pursuit.learning.round import Method, Task
+    from pursuit.learning.round import Learner, Lesson
     from pursuit.learning.signals import Source
 
 METHODS = ("online", "aksvd", "mod")
@@ -117,8 +117,8 @@ def learn(
     # The compiled part is loaded here: importing this module costs nothing.
     from pursuit.base.cores import thread_count
     from pursuit.base.threads import single_threaded_blas
-    from pursuit.learning.round import Task
-    from pursuit.learning.run import Run, Stop
+    from pursuit.learning.round import Lesson
+    from pursuit.learning.run import LearningRun, Stop
     from pursuit.learning.signals import exponent_of, open_source
 
     limits = Stop(_optional(non_negative, "tol", tol), _optional(positive, "max_time", max_time))
@@ -127,37 +127,39 @@ def learn(
     _check_outlet(checkpoint)
     source = open_source(signals, n)
     k, sample = _nonzero(n_nonzero, n, math.prod(source.shape)), source.sample(what[2])
-    task = Task(n, k, *what, exponent_of(sample))
+    lesson = Lesson(n, k, *what, exponent_of(sample))
     with single_threaded_blas:  # once for all the steps that ask for it
-        atoms = _first_atoms(sample, source.shape, task, start)
-        mark = Fingerprint("learn", name, task.identity(), source.identity(), start)
-        run = Run(name, _method(name, source, task, atoms), source, task, limits, mark, checkpoint)
+        atoms = _first_atoms(sample, source.shape, lesson, start)
+        mark = Fingerprint("learn", name, lesson.identity(), source.identity(), start)
+        run = LearningRun(
+            name, _method(name, source, lesson, atoms), source, lesson, limits, mark, checkpoint
+        )
         if resume is not None:
             run.restore(_state(resume))
-        total = None if source.total is None else source.total * task.passes
+        total = None if source.total is None else source.total * lesson.passes
         with bar("learn", total, progress) as shown:
             return run(shown)
 
 
-def _method(name: str, source: Source, task: Task, atoms: Array) -> Method:
+def _method(name: str, source: Source, lesson: Lesson, atoms: Array) -> Learner:
     from pursuit.learning.alternating import Alternating, aksvd, mod
     from pursuit.learning.online import Online
 
-    makers: dict[str, Callable[[Source, Task, Array], Method]] = {
+    makers: dict[str, Callable[[Source, Lesson, Array], Learner]] = {
         "online": Online,
         "aksvd": partial(Alternating, update=aksvd),
         "mod": partial(Alternating, update=mod),
     }
-    return makers[name](source, task, atoms)
+    return makers[name](source, lesson, atoms)
 
 
-def _first_atoms(sample: Array, shape: tuple[int, ...], task: Task, start: object) -> Array:
+def _first_atoms(sample: Array, shape: tuple[int, ...], lesson: Lesson, start: object) -> Array:
     """Those of the user, else some of the signals."""
     from pursuit.learning.start import first_atoms, given_atoms
 
     if start is not None:
-        return given_atoms(start, task.n_atoms, shape, task.nonnegative)
-    return first_atoms(sample, task.n_atoms, task.seed, task.nonnegative)
+        return given_atoms(start, lesson.n_atoms, shape, lesson.nonnegative)
+    return first_atoms(sample, lesson.n_atoms, lesson.seed, lesson.nonnegative)
 
 
 def _nonzero(n_nonzero: int | None, n_atoms: int, length: int) -> int:

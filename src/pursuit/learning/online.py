@@ -17,11 +17,11 @@ import numpy as np
 from pursuit.base.errors import InputError
 from pursuit.base.validation import Array
 from pursuit.encoding.codes import Codes
-from pursuit.kernels.learning import Rows, take_residuals
+from pursuit.kernels.learning import CodesBySignal, take_residuals
 from pursuit.learning import statistics
 from pursuit.learning.coding import coded, rows_of
 from pursuit.learning.renewal import Renewal, replacements
-from pursuit.learning.round import Round, Task, Values, rounding2
+from pursuit.learning.round import Lesson, Round, Values, rounding2
 from pursuit.learning.signals import (
     Batch,
     Place,
@@ -41,7 +41,7 @@ WINDOW = 64
 """Batches that `tol` compares, of signals that come without an end."""
 
 
-class Memory(NamedTuple):
+class OnlineMemory(NamedTuple):
     """What changes from batch to batch."""
 
     atoms: Array
@@ -55,18 +55,18 @@ class Memory(NamedTuple):
 class Online:
     """The method; `memory` is replaced as a whole, so that an interrupt leaves it whole."""
 
-    def __init__(self, source: Source, task: Task, atoms: Array) -> None:
+    def __init__(self, source: Source, lesson: Lesson, atoms: Array) -> None:
         n, d = atoms.shape
-        self.source, self.task = source, task
-        self.memory = Memory(atoms, Statistics.zeros(n, d), np.zeros(n), 0, 0, Place(0, 0, 0))
+        self.source, self.lesson = source, lesson
+        self.memory = OnlineMemory(atoms, Statistics.zeros(n, d), np.zeros(n), 0, 0, Place(0, 0, 0))
         self._room = Statistics.zeros(n, d)
         self._batch = batch_size(source.total)
 
     def rounds(self) -> Iterator[Round]:
         """Learn from a batch at a time."""
-        while self.memory.at.turn < self.task.passes:
+        while self.memory.at.turn < self.lesson.passes:
             at = self.memory.at
-            for batch, after in batches(self.source, at, self.task.seed, self.task.exponent):
+            for batch, after in batches(self.source, at, self.lesson.seed, self.lesson.exponent):
                 whole = self._ends_pass(len(batch.rows))
                 yield self._learn(batch, Place(at.turn + 1, 0, 0) if whole else after)
             if self.source.total is None:  # it came to its end, and begins only once
@@ -78,29 +78,29 @@ class Online:
         return total is not None and (self.memory.seen + signals) % total == 0
 
     def _learn(self, batch: Batch, after: Place) -> Round:
-        m, task, x = self.memory, self.task, batch.rows
+        m, lesson, x = self.memory, self.lesson, batch.rows
         codes = self._coded(m.atoms, batch)
         rows = rows_of(codes)
         step, n = m.step + 1, len(m.atoms)
         beta = (1 - 1 / step) ** FORGETTING
-        known = statistics.add(m.known, beta, rows, x, self._room, task.threads)
+        known = statistics.add(m.known, beta, rows, x, self._room, lesson.threads)
         atoms, used = m.atoms.copy(), beta * m.used + np.bincount(rows.indices, minlength=n)
-        statistics.descend(known, atoms, True, task.nonnegative)
+        statistics.descend(known, atoms, True, lesson.nonnegative)
         renewed = self._renew(step, atoms, known, used, rows, x)
         ended = after.turn > m.at.turn if self.source.total else step % WINDOW == 0
         self._room = m.known
-        self.memory = Memory(atoms, known, used, step, m.seen + len(x), after)
+        self.memory = OnlineMemory(atoms, known, used, step, m.seen + len(x), after)
         return Round.of(len(x), codes.residual_norms, x, renewed, ended)
 
     def _coded(self, atoms: Array, batch: Batch) -> Codes:
         try:
-            return coded(atoms, batch.rows, self.task, self._batch)
+            return coded(atoms, batch.rows, self.lesson, self._batch)
         except InputError:
             refuse_nonfinite(batch)
             raise
 
     def _renew(
-        self, step: int, atoms: Array, known: Statistics, used: Array, rows: Rows, x: Array
+        self, step: int, atoms: Array, known: Statistics, used: Array, rows: CodesBySignal, x: Array
     ) -> int:
         """Replace poor atoms, in place; how many."""
         if step % EVERY or self._is_late(len(x)):
@@ -111,8 +111,8 @@ class Online:
         residuals, squares = np.empty_like(x), np.empty(len(x))
         take_residuals(rows, x, atoms, residuals, squares, 0, len(x))
         squares[squares <= rounding2(x)] = 0
-        draws = [self.task.seed, step]
-        new = replacements(residuals, squares, len(poor), draws, self.task.nonnegative)
+        draws = [self.lesson.seed, step]
+        new = replacements(residuals, squares, len(poor), draws, self.lesson.nonnegative)
         poor = poor[: len(new)]
         atoms[poor], used[poor] = new, used.mean()
         known.forget(poor)
@@ -123,7 +123,7 @@ class Online:
         total = self.source.total
         if total is None:
             return False
-        return self.memory.seen + signals > 0.8 * self.task.passes * total
+        return self.memory.seen + signals > 0.8 * self.lesson.passes * total
 
     # The state as plain arrays and numbers ----------------------------------------------------
 
@@ -140,7 +140,7 @@ class Online:
         known = Statistics(a["gram"].copy(), a["moment"].copy())
         at = Place(*map(int, numbers["at"]))
         counts = int(numbers["step"]), int(numbers["seen"])
-        self.memory = Memory(a["atoms"].copy(), known, a["used"].copy(), *counts, at)
+        self.memory = OnlineMemory(a["atoms"].copy(), known, a["used"].copy(), *counts, at)
 
     @property
     def atoms(self) -> Array:
@@ -150,4 +150,4 @@ class Online:
     def usage(self) -> Array:
         """The share of the signals that use each atom, the latest weighing most."""
         total = self.memory.used.sum()
-        return self.memory.used * (self.task.n_nonzero / total if total else 0.0)
+        return self.memory.used * (self.lesson.n_nonzero / total if total else 0.0)

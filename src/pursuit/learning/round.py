@@ -16,7 +16,7 @@ ULPS = 64.0
 
 
 @dataclass(frozen=True)
-class Task:
+class Lesson:
     """What to learn."""
 
     n_atoms: int
@@ -76,7 +76,7 @@ class Values(NamedTuple):
     numbers: dict[str, Any]
 
 
-class Method(Protocol):
+class Learner(Protocol):
     """A way to learn."""
 
     @property

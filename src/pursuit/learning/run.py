@@ -13,7 +13,7 @@ from pursuit.base.errors import InputError
 from pursuit.base.progress import Silent
 from pursuit.base.status import Status
 from pursuit.learning.learned import Learned, LearningTrace
-from pursuit.learning.round import Method, Round, Task, Values, rounding_share
+from pursuit.learning.round import Learner, Lesson, Round, Values, rounding_share
 from pursuit.learning.signals import Source
 from pursuit.solving.state import Fingerprint, State
 
@@ -31,13 +31,13 @@ class Stop:
 
 
 @dataclass
-class Run:
+class LearningRun:
     """A method at work."""
 
     name: str
-    method: Method
+    method: Learner
     source: Source
-    task: Task
+    lesson: Lesson
     stop: Stop
     mark: Fingerprint
     checkpoint: str | os.PathLike[str] | None = None
@@ -101,10 +101,10 @@ class Run:
 
     def _passes_over(self) -> str:
         objective = LearningTrace(self.rows).passes()
-        what = f"{self.task.passes} passes are over"
+        what = f"{self.lesson.passes} passes are over"
         if self.source.total is None:
             what = "the iterator gave its last signal"
-        elif self.task.passes == 1:
+        elif self.lesson.passes == 1:
             what = "one pass is over"
         if len(objective) < 2:
             return what
@@ -142,7 +142,7 @@ class Run:
         self._save()
         trace = LearningTrace(self.rows)
         with np.errstate(over="ignore", under="ignore"):  # squares may leave the range of numbers
-            trace.objective = np.ldexp(trace.objective, 2 * self.task.exponent)
+            trace.objective = np.ldexp(trace.objective, 2 * self.lesson.exponent)
         atoms = self.method.atoms.astype(self.source.dtype)
         return Learned(
             atoms.reshape(len(atoms), *self.source.shape),
@@ -152,7 +152,7 @@ class Run:
             status,
             message,
             self.name,
-            self.task.n_nonzero,
-            self.task.nonnegative,
+            self.lesson.n_nonzero,
+            self.lesson.nonnegative,
             self.state(),
         )

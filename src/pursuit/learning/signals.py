@@ -129,18 +129,18 @@ def batches(source: Source, at: Place, seed: int, exponent: int) -> Iterator[tup
 def open_source(signals: object, n_atoms: int) -> Source:
     """Signals as a source of batches, checked as far as that can be done without reading them."""
     if isinstance(signals, Iterator):
-        return Stream(signals, n_atoms)
+        return SignalStream(signals, n_atoms)
     if hasattr(signals, "chunks") and hasattr(signals, "compute"):
-        return Chunks(signals, n_atoms)
+        return ChunkedSignals(signals, n_atoms)
     on_disk = isinstance(signals, (str, os.PathLike, np.memmap))
     if isinstance(signals, (str, os.PathLike)):
         signals = map_npy(signals)
     rows = plain_array("signals", signals)
     _check_shape(rows.shape, n_atoms)
-    return Stored(rows, n_atoms) if on_disk else Held(rows)
+    return StoredSignals(rows, n_atoms) if on_disk else HeldSignals(rows)
 
 
-class Held:
+class HeldSignals:
     """An array in memory."""
 
     def __init__(self, rows: Array) -> None:
@@ -166,7 +166,7 @@ SAMPLED = 64
 """Signals that are looked at to recognise them when a run is continued."""
 
 
-class Stored:
+class StoredSignals:
     """An array on disk, read in pieces that come from all over it."""
 
     _rows: Any
@@ -208,7 +208,7 @@ class Stored:
         return [self._rows.shape, self._rows.dtype.str, ends]
 
 
-class Chunks(Stored):
+class ChunkedSignals(StoredSignals):
     """A dask array: its chunks of rows are computed when they are needed."""
 
     def __init__(self, rows: Any, n_atoms: int) -> None:
@@ -229,7 +229,7 @@ class Chunks(Stored):
         return plain_array("signals", self._rows[first:last].compute())
 
 
-class Stream:
+class SignalStream:
     """An iterator of arrays of rows. It gives its signals once: there is one pass."""
 
     def __init__(self, arrays: Iterator[object], n_atoms: int) -> None:

@@ -8,7 +8,7 @@ import numpy as np
 
 from pursuit.base.threads import for_each_block
 from pursuit.base.validation import Array
-from pursuit.kernels.learning import Rows, add_statistics, descend_atoms
+from pursuit.kernels.learning import CodesBySignal, add_statistics, descend_atoms
 from pursuit.learning.coding import columns_of
 
 ATOMS = 64
@@ -35,7 +35,7 @@ class Statistics(NamedTuple):
 
 
 def add(
-    before: Statistics, beta: float, rows: Rows, x: Array, room: Statistics, threads: int
+    before: Statistics, beta: float, rows: CodesBySignal, x: Array, room: Statistics, threads: int
 ) -> Statistics:
     """βA + ΓᵀΓ and βB + ΓᵀX, written to `room`."""
     n = len(before.gram)
