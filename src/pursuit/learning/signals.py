@@ -34,6 +34,9 @@ BATCHES = 32
 EASY = (1e-30, 1e30)
 """Numbers whose squares, products and sums of them are numbers, in either precision."""
 
+LOOKED_AT = 4096
+"""Signals that tell how large all are."""
+
 ORDER, SHUFFLE = 0, 1
 """What draws are for."""
 
@@ -97,7 +100,8 @@ def batch_size(total: int | None) -> int:
 
 def exponent_of(sample: Array) -> int:
     """A power of two to divide signals by, so that sums of their squares are numbers."""
-    peak = float(np.abs(sample[np.isfinite(sample)]).max(initial=0.0))
+    some = sample[:: max(1, len(sample) // LOOKED_AT)]
+    peak = float(np.abs(some[np.isfinite(some)]).max(initial=0.0))
     return 0 if peak == 0 or EASY[0] < peak < EASY[1] else int(np.frexp(peak)[1])
 
 
