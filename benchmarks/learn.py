@@ -197,8 +197,12 @@ def peers(rounds: int) -> None:
             given = lesson(name, signals.astype(dtype))
             few = Lesson(name, given.signals[:FEW], given.start, K)
             title = f"{name}, {len(signals):,} signals, {np.dtype(dtype).name}, one pass"
-            alone = Learner("pursuit, the same few signals", ours(few).run, FEW)
-            others = [*online_peers(given, few)] + ([alone] if dtype is np.float32 else [])
+            others = [*online_peers(given, few)]
+            if dtype is np.float32:
+                others += [
+                    Learner(f"pursuit, {p} of the few signals", ours(few, passes=t).run, FEW)
+                    for t, p in ((1, "one pass"), (3, "three passes"))
+                ]
             contest(title, [ours(given), *others], judge, rounds)
         if "dictlearn" not in ABSENT:
             some = Lesson(name, signals[:20_000].astype(np.float64), given.start, K)
