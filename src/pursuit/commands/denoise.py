@@ -70,7 +70,7 @@ def _summary(done: Denoised, estimated: bool, out: Path) -> str:
     """What was done, in a few lines."""
     height, width = done.pixels.shape[:2]
     levels = ", ".join(f"{LEVELS * level:.1f}" for level in dict.fromkeys(done.noise))
-    said = "estimated" if estimated else "given"
+    said = "estimated; what is below 1 stays" if estimated else "given"
     counts = [0 if one is None else len(one.atoms) for one in done.learned]
     rows = {
         "picture": f"{width} × {height} pixels, {'grey' if len(counts) == 1 else 'in colours'}",

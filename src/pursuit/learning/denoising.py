@@ -30,10 +30,12 @@ SIGNALS = 100_000
 """Patches that are learned from; of three times as many that are looked at, those above noise."""
 FLATTEST = 0.1
 """The share of patches whose high frequencies are taken for noise."""
-FEWEST = 0.01
-"""The share of patches without a pixel at an end of the range that is enough to go by them."""
+LEAST_CUT = 0.02
+"""The share of patches, those with the fewest pixels at an end of the range, that is enough."""
 CHANCE = 0.93
 """The probability that ε exceeds noise alone."""
+UNSEEN = 1 / 255
+"""Noise that is estimated to be less than a level of 8 bits stays."""
 STRIP = 2**18
 """Patches that are in memory together."""
 KEPT = 30 / 255
@@ -52,7 +54,7 @@ class Denoised:
         In the shape that was given.
     noise
         The standard deviation of the noise that was taken off each channel: of a grey picture, or
-        of lightness and two differences of colours.
+        of lightness and two differences of colours; zero where it stays as it is.
     learned
         The dictionary of each channel; None where no patch stands out of the noise.
     """
@@ -72,7 +74,8 @@ def denoise(
 ) -> Denoised:
     """Take white noise off a picture, (h, w) or (h, w, 3), whose range is from 0 to 1.
 
-    `noise` is its standard deviation, estimated where it is not given.
+    `noise` is its standard deviation. Where it is not given it is estimated for each channel, and
+    a channel with less than 1/255 stays as it is.
     """
     picture = real_array("pixels", pixels).astype(np.float64)
     if picture.ndim != 2 and (picture.ndim != 3 or picture.shape[2] != 3):
@@ -90,7 +93,7 @@ def denoise(
     with bar("denoise", len(channels), progress) as shown:
         work = _Work(seed, threads, shown)
         ends = _cut_off(picture)
-        levels = [estimate_noise(c, ends) if sigma is None else sigma for c in channels]
+        levels = [_seen(estimate_noise(c, ends)) if sigma is None else sigma for c in channels]
         done = [work(c, level) for c, level in zip(channels, levels, strict=True)]
     clean = [channel for channel, _ in done]
     whole = clean[0] if picture.ndim == 2 else np.stack(clean, axis=2) @ COLOURS
@@ -109,8 +112,8 @@ def estimate_noise(channel: Array, cut_off: Array) -> float:
         some_patches(values, SIDE, SIGNALS, np.random.default_rng(0))
         for values in (channel, cut_off)
     )
-    whole = rows[~ends.any(axis=1)]
-    rows = whole if len(whole) >= FEWEST * len(rows) else rows
+    number = np.count_nonzero(ends, axis=1)
+    rows = rows[number <= np.quantile(number, LEAST_CUT)]
     squares = dctn(rows.reshape(-1, SIDE, SIDE), axes=(1, 2), norm="ortho") ** 2
     frequency = np.add.outer(np.arange(SIDE), np.arange(SIDE))
     low, high = (frequency > 0) & (frequency <= SIDE // 2), frequency >= SIDE
@@ -119,6 +122,10 @@ def estimate_noise(channel: Array, cut_off: Array) -> float:
     # The median of χ² with so many degrees of freedom is a little below their number.
     freedom = flat.shape[1] / 2
     return float(np.sqrt(np.median(flat.sum(axis=1)) / (2 * gammaincinv(freedom, 0.5))))
+
+
+def _seen(sigma: float) -> float:
+    return sigma if sigma >= UNSEEN else 0.0
 
 
 def _cut_off(picture: Array) -> Array:
