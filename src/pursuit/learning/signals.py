@@ -37,6 +37,9 @@ EASY = (1e-30, 1e30)
 LOOKED_AT = 4096
 """Signals that tell how large all are."""
 
+SAMPLED = 64
+"""Signals that are looked at to recognise them when a run is continued."""
+
 ORDER, SHUFFLE = 0, 1
 """What draws are for."""
 
@@ -166,10 +169,6 @@ class HeldSignals:
         return [self._rows.shape, self._rows.dtype.str, np.array(self._rows[rows])]
 
 
-SAMPLED = 64
-"""Signals that are looked at to recognise them when a run is continued."""
-
-
 class StoredSignals:
     """An array on disk, read in pieces that come from all over it."""
 
@@ -186,20 +185,18 @@ class StoredSignals:
         return np.array(self._rows[first:last])
 
     def windows(self, turn: int, first: int, seed: int) -> Iterator[Window]:
-        pieces = len(self._pieces) - 1
-        order = np.random.default_rng([seed, ORDER, turn]).permutation(pieces)
-        sizes = np.diff(self._pieces)[order]
-        # Windows of nearly equal size: a last one of a few signals would be a batch of them.
+        order = np.random.default_rng([seed, ORDER, turn]).permutation(len(self._pieces) - 1)
+        for chosen in self._grouped(order)[first:]:
+            bounds = [(self._pieces[p], self._pieces[p + 1]) for p in chosen]
+            numbers = np.concatenate([np.arange(*bound) for bound in bounds])
+            yield Window(np.concatenate([self.read(*bound) for bound in bounds]), numbers)
+
+    def _grouped(self, order: Array) -> list[Array]:
+        """Pieces of windows of nearly equal size: a small last one would be a poor batch."""
+        ends = np.cumsum(np.diff(self._pieces)[order])
         count = max(1, round(self.total / self._window))
-        ends = np.searchsorted(np.cumsum(sizes), np.arange(1, count + 1) * self.total / count)
-        cuts = np.minimum([0, *(ends + 1)], pieces)
-        cuts[-1] = pieces
-        for number in range(first, count):
-            chosen = order[cuts[number] : cuts[number + 1]]
-            if chosen.size:
-                bounds = [(self._pieces[p], self._pieces[p + 1]) for p in chosen]
-                numbers = np.concatenate([np.arange(*bound) for bound in bounds])
-                yield Window(np.concatenate([self.read(*bound) for bound in bounds]), numbers)
+        cuts = np.searchsorted(ends, np.arange(1, count) * self.total / count) + 1
+        return [part for part in np.split(order, cuts) if part.size]
 
     def sample(self, seed: int) -> Array:
         return next(self.windows(0, 0, seed)).rows
@@ -247,7 +244,6 @@ class SignalStream:
         self._given, self.dtype = first.dtype, _computed_in(first.dtype)
         self._arrays, self._n_atoms = chain([head], arrays), n_atoms
         self._rows = window_rows(math.prod(self.shape), self.dtype, n_atoms)
-
         self._windows: Iterator[Window] = self._filled()
 
     def windows(self, turn: int, first: int, seed: int) -> Iterator[Window]:

@@ -25,7 +25,7 @@ def first_atoms(signals: Array, n_atoms: int, seed: int, nonnegative: bool) -> A
     """
     rng = np.random.default_rng([seed, START])
     drawn = rng.permutation(len(signals))[: CANDIDATES * n_atoms]
-    rows = np.asarray(signals[np.sort(drawn)], np.float64)[np.argsort(np.argsort(drawn))]
+    rows = np.asarray(signals[drawn], np.float64)
     rows = rows[np.isfinite(rows).all(axis=1)]
     rows = unit_rows(rows[_loud(rows)], nonnegative)
     chosen = rows[_different(rows, n_atoms)]
