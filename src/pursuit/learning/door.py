@@ -100,6 +100,8 @@ def learn(
     Atoms that fewer signals use than 0.3 of the mean, and the less used of two with a coherence
     above 0.95, are replaced by the residual of a signal, drawn with a probability proportional to
     its square: at most 5 % of the atoms at a time, and none in the last fifth of the passes.
+    Online learning forgets: of t batches the one before last counts (1 − 1/t)^10; nothing is
+    forgotten in the last fifth.
 
     Examples
     --------

@@ -4,7 +4,8 @@ With Γ the codes of batch t over the atoms D, and β_t = (1 − 1/t)^ρ:
 
     A ← β_t A + ΓᵀΓ,    B ← β_t B + ΓᵀX,    d_j ← unit(A_jj d_j + b_j − A_j D)  for j = 1, …, n.
 
-β_t weighs batch s as (s/t)^ρ: codes over early dictionaries are forgotten.
+β_t weighs batch s as (s/t)^ρ: codes over early dictionaries are forgotten. In the last fifth of a
+run whose end is known, β_t = 1: there noise is averaged.
 """
 
 from __future__ import annotations
@@ -82,11 +83,13 @@ class Online:
         codes = self._coded(m.atoms, batch)
         rows = rows_of(codes)
         step, n = m.step + 1, len(m.atoms)
-        beta = (1 - 1 / step) ** FORGETTING
+        late = self._is_late(len(x))
+        beta = 1.0 if late else (1 - 1 / step) ** FORGETTING
         known = statistics.add(m.known, beta, rows, x, self._room, lesson.threads)
         atoms, used = m.atoms.copy(), beta * m.used + np.bincount(rows.indices, minlength=n)
         statistics.descend(known, atoms, True, lesson.nonnegative)
-        renewed = self._renew(step, atoms, known, used, rows, x)
+        due = step % EVERY == 0 and not late
+        renewed = self._renew(step, atoms, known, used, rows, x) if due else 0
         ended = after.turn > m.at.turn if self.source.total else step % WINDOW == 0
         self._room = m.known
         self.memory = OnlineMemory(atoms, known, used, step, m.seen + len(x), after)
@@ -103,8 +106,6 @@ class Online:
         self, step: int, atoms: Array, known: Statistics, used: Array, rows: CodesBySignal, x: Array
     ) -> int:
         """Replace poor atoms, in place; how many."""
-        if step % EVERY or self._is_late(len(x)):
-            return 0
         poor = RENEWAL.poor(atoms, used)
         if not poor.size:
             return 0
@@ -119,7 +120,8 @@ class Online:
         return len(poor)
 
     def _is_late(self, signals: int) -> bool:
-        """Whether a new atom would have too little time left to become a good one."""
+        """Whether so many signals more are of the last fifth of the run: a new atom would have too
+        little time left to become a good one, and codes are as good as they will be."""
         total = self.source.total
         if total is None:
             return False
