@@ -160,9 +160,7 @@ def _telling_how_to_resume(out: Path) -> Iterator[None]:
         raise typer.Exit(INTERRUPTED) from None
 
 
-def read_signals(
-    path: Path, variable: str | None, columns: bool, elsewhere: bool = False
-) -> Any:
+def read_signals(path: Path, variable: str | None, columns: bool, elsewhere: bool = False) -> Any:
     """The signals; those of a .npy or .zarr file stay on the disk, for workers to read there."""
     from pursuit.encoding.chunks import from_npy, from_zarr, in_memory, is_zarr
     from pursuit.encoding.rows import npy_rows

@@ -18,7 +18,8 @@ import numpy as np
 
 from pursuit.base.errors import InputError
 from pursuit.base.validation import Array, plain_array
-from pursuit.encoding.sources import map_npy
+from pursuit.encoding.chunks import from_zarr, is_dask, is_zarr
+from pursuit.encoding.rows import map_npy
 
 ROWS = 2**16
 """Signals of a window that has to be read."""
@@ -137,8 +138,8 @@ def open_source(signals: object, n_atoms: int) -> Source:
     """Signals as a source of batches, checked as far as that can be done without reading them."""
     if isinstance(signals, Iterator):
         return SignalStream(signals, n_atoms)
-    if hasattr(signals, "chunks") and hasattr(signals, "compute"):
-        return ChunkedSignals(signals, n_atoms)
+    if is_dask(signals) or is_zarr(signals):
+        return ChunkedSignals(signals if is_dask(signals) else from_zarr(signals), n_atoms)
     on_disk = isinstance(signals, (str, os.PathLike, np.memmap))
     if isinstance(signals, (str, os.PathLike)):
         signals = map_npy(signals)
