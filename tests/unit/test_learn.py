@@ -167,6 +167,15 @@ def test_chunks_of_dask_are_computed_one_window_at_a_time(monkeypatch):
     assert np.array_equal(lazy.atoms, held.atoms)
 
 
+def test_a_zarr_array_and_its_path_are_learned_from(tmp_path):
+    pytest.importorskip("dask", reason="dask is not installed")
+    zarr = pytest.importorskip("zarr", reason="zarr is not installed")
+    array = zarr.open_array(str(tmp_path / "s.zarr"), mode="w", shape=SIGNALS.shape, dtype="f8")
+    array[:] = SIGNALS
+    one, other = (learn(given, 40, 2, passes=1).atoms for given in (array, tmp_path / "s.zarr"))
+    assert np.array_equal(one, other)
+
+
 def test_signals_with_a_shape_give_atoms_of_that_shape():
     learned = learn(SIGNALS.reshape(-1, 4, 4), 40, 2)
     assert learned.atoms.shape == (40, 4, 4)

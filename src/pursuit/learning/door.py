@@ -49,9 +49,9 @@ def learn(
     ----------
     signals
         Shape (m, d), a signal in each row, or (m, *shape); at least as many as atoms. An array, a
-        `numpy.memmap` or the path of a ``.npy`` file (read a part at a time), a dask array (its
-        chunks are computed when needed), or an iterator that gives arrays of rows. float32 stays
-        float32, other types become float64.
+        `numpy.memmap` or the path of a ``.npy`` file (read a part at a time), a dask or zarr
+        array (its chunks are read when needed), or an iterator that gives arrays of rows. float32
+        stays float32, other types become float64.
     n_atoms, n_nonzero
         n, and k; a tenth of d, at least 1, where k is not given.
     method
