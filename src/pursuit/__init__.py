@@ -46,6 +46,8 @@ if TYPE_CHECKING:
     from pursuit.encoding import Codes as Codes
     from pursuit.encoding import Encoder as Encoder
     from pursuit.encoding import encode as encode
+    from pursuit.learning import Learned as Learned
+    from pursuit.learning import learn as learn
     from pursuit.methods import Method as Method
     from pursuit.objectives import Function as Function
     from pursuit.objectives import Huber as Huber
@@ -134,6 +136,8 @@ _HOME = {
     "encode": "encoding",
     "Encoder": "encoding",
     "Codes": "encoding",
+    "learn": "learning",
+    "Learned": "learning",
     "Snapshot": "solving.observing",
     "Result": "solving.results",
     "Status": "base.status",

@@ -17,7 +17,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 
-COMMANDS = ("constants", "decode", "encode", "reproduce", "unmix")
+COMMANDS = ("constants", "decode", "denoise", "encode", "learn", "reproduce", "unmix")
 
 for _name in COMMANDS:
     app.command(_name)(getattr(import_module(f"pursuit.commands.{_name}"), _name))

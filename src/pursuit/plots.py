@@ -136,3 +136,63 @@ def legend_below(figure: Figure, ax: Axes, columns: int = 3) -> None:
     """One legend for all Axes of a figure, under them, where it covers no curve."""
     lines, labels = ax.get_legend_handles_labels()
     figure.legend(lines, labels, loc="outside lower center", ncols=columns, frameon=False)
+
+
+# Atoms ---------------------------------------------------------------------------------------
+
+CURVES = 36
+"""The most atoms that are drawn as curves; more cannot be told apart."""
+
+
+def atoms(atoms: Array, ax: Axes | None = None, *, shape: tuple[int, ...] | None = None) -> Axes:
+    """Atoms side by side: pictures of square patches, in colour for a third axis of 3, else curves.
+
+    Each atom is stretched to its own range, zero being grey in a picture. An atom of 64 numbers
+    is taken for 8 × 8 pixels unless `shape` is ``(64,)``; of curves the first 36 are drawn.
+    """
+    shape = _picture_shape(atoms.shape[1:]) if shape is None else shape
+    atoms = atoms.reshape(len(atoms), *shape)
+    return _pictures(atoms, ax) if len(shape) > 1 else _curves(atoms, ax)
+
+
+def _picture_shape(shape: tuple[int, ...]) -> tuple[int, ...]:
+    """Of an atom: as it is given, but a row of 64 is a patch of 8 × 8."""
+    side = round(float(np.prod(shape)) ** 0.5)
+    return (side, side) if len(shape) == 1 and side > 1 and side * side == shape[0] else shape
+
+
+def _grid(count: int) -> tuple[int, int]:
+    """Rows and columns, about as many of both."""
+    columns = int(np.ceil(np.sqrt(count)))
+    return -(-count // columns), columns
+
+
+def _pictures(patches: Array, ax: Axes | None) -> Axes:
+    """Patches in a grid with white lines between them."""
+    rows, columns = _grid(len(patches))
+    height, width = patches.shape[1:3]
+    canvas = np.ones((rows * (height + 1) + 1, columns * (width + 1) + 1, 3))
+    for k, patch in enumerate(patches):
+        top = np.abs(patch).max() or 1.0
+        y, x = 1 + k // columns * (height + 1), 1 + k % columns * (width + 1)
+        pixels = 0.5 + 0.5 * patch.reshape(height, width, -1) / top
+        canvas[y : y + height, x : x + width] = pixels
+    ax = figure(6.4, 6.4 * rows / columns).subplots() if ax is None else ax
+    ax.imshow(canvas, interpolation="nearest")
+    ax.set_axis_off()
+    return ax
+
+
+def _curves(curves: Array, ax: Axes | None) -> Axes:
+    """Curves in a grid, each over a line at zero."""
+    curves = curves[:CURVES]
+    rows, columns = _grid(len(curves))
+    ax = figure(8.0, 0.2 + 1.1 * rows).subplots() if ax is None else ax
+    across = np.linspace(0, 0.86, curves.shape[1])
+    for k, curve in enumerate(curves):
+        x, y = k % columns, -(k // columns)
+        ax.plot([x, x + 0.86], [y, y], color="#cccccc", linewidth=0.6)
+        top = np.abs(curve).max() or 1.0
+        ax.plot(x + across, y + 0.42 * curve / top, color=COLOURS[0], linewidth=1.0)
+    ax.set_axis_off()
+    return ax

@@ -7,7 +7,7 @@ from importlib import import_module
 
 import numpy as np
 
-from pursuit import Cone, Dictionary, SquaredDistance, encode, solve
+from pursuit import Cone, Dictionary, SquaredDistance, encode, learn, solve
 from pursuit.unmixing import unmix
 
 RNG = np.random.default_rng(0)
@@ -57,6 +57,10 @@ def compiled():
     solve(SquaredDistance(RNG.standard_normal(50)), atoms, "accelerated-random", **every)
 
 
+def learning(method, signals=200_000, passes=10**6):
+    learn(RNG.standard_normal((signals, 64)), 512, 20, method, passes=passes, threads=2)
+
+
 RUNS = {
     "matching-pursuit": lambda: block("matching-pursuit"),
     "random-pursuit": lambda: block("random-pursuit"),
@@ -68,9 +72,13 @@ RUNS = {
     "sum-to-one": simplex,
     "stream": lambda: stream(out=sys.argv[2]),
     "solve": compiled,
+    "learn, online": lambda: learning("online"),
+    "learn, aksvd": lambda: learning("aksvd"),
 }
 
 if __name__ == "__main__":
+    if sys.argv[1].startswith("learn"):  # an interrupt may get lost inside of a compiler
+        learning(sys.argv[1].split()[1], signals=600, passes=1)
     print("begun", flush=True)
     try:
         RUNS[sys.argv[1]]()

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from pursuit.commands.options import in_options
+from pursuit.commands.options import in_options, new_file
 
 if TYPE_CHECKING:
     from pursuit.base.validation import Array
@@ -39,15 +39,13 @@ def decode(
 
     pursuit decode codes --dictionary atoms.npy -o fit.npy
     """
-    from pursuit.base.archive import writable_path
     from pursuit.base.errors import InputError
     from pursuit.encoding.folder import open_folder
     from pursuit.files.tables import read_matrix
 
     if out.suffix.lower() != ".npy":
         raise InputError(f"--out: expected a file that ends in .npy, got {out}")
-    if writable_path(out).exists() and not force:
-        raise InputError(f"--out: {out} is there already; --force writes over it")
+    new_file(out, force)
     with in_options({"atoms": "--dictionary", "variable": "--variable"}):
         stored, atoms = open_folder(codes), read_matrix(dictionary, variable, columns)
         _write(stored, atoms, out, columns)

@@ -131,7 +131,7 @@ def encode(
         on_cluster(workers, scheduler, threads) as elsewhere,
     ):
         codes = encode_signals(
-            _read(signals, variable, columns, elsewhere),
+            read_signals(signals, variable, columns, elsewhere),
             Cone(atoms) if nonnegative else atoms,
             method,
             n_nonzero=nonzero,
@@ -160,7 +160,7 @@ def _telling_how_to_resume(out: Path) -> Iterator[None]:
         raise typer.Exit(INTERRUPTED) from None
 
 
-def _read(path: Path, variable: str | None, columns: bool, elsewhere: bool) -> Any:
+def read_signals(path: Path, variable: str | None, columns: bool, elsewhere: bool = False) -> Any:
     """The signals; those of a .npy or .zarr file stay on the disk, for workers to read there."""
     from pursuit.encoding.chunks import from_npy, from_zarr, in_memory, is_zarr
     from pursuit.encoding.rows import npy_rows

@@ -5,11 +5,19 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
-from pursuit.base.errors import PursuitError
+from pursuit.base.archive import writable_path
+from pursuit.base.errors import InputError, PursuitError
 
 TOLERANCES = ("rtol", "atol", "tol")
 """Names that stand for nothing else in a sentence, as those with an underscore do."""
+
+
+def new_file(path: Path, force: bool) -> None:
+    """Refuse to write over a file, unless that is meant: a question to ask before hours of work."""
+    if writable_path(path).exists() and not force:
+        raise InputError(f"--out: {path} is there already; --force writes over it")
 
 
 @contextmanager
