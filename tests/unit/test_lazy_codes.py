@@ -307,3 +307,11 @@ def test_without_the_extra_one_line_names_it(files, pursuit, monkeypatch, tmp_pa
     code, _, wrong = pursuit(*files("X.npy", "--workers", 2))
     assert (code, wrong.count("\n")) == (2, 1)
     assert "encoding on workers needs the 'dask' extra" in wrong
+
+
+def test_what_becomes_of_the_atoms_before_codes_are_computed_is_no_matter():
+    atoms = ATOMS / np.linalg.norm(ATOMS, axis=1, keepdims=True)
+    expected = encode(SIGNALS[:300], atoms, n_nonzero=3)
+    lazy = encode(da.from_array(SIGNALS[:300], chunks=(300, 12)), atoms, n_nonzero=3)
+    atoms[:] = 1
+    assert_same(lazy.compute(), expected)

@@ -224,6 +224,7 @@ def lazy_codes(encoder: Encoder, signals: Chunks) -> LazyCodes:
 def shared_encoder(encoder: Encoder) -> SharedValue:
     """An encoder for tasks: each has one thread, and each process prepares the dictionary once."""
     single = encoder.with_threads(1)
+    single.matrix = encoder.matrix.copy()  # whatever becomes of the array before they run
     return SharedValue(tokenize(single.__getstate__()), single)
 
 
