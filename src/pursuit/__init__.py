@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from pursuit.atoms import Coordinates as Coordinates
     from pursuit.atoms import Dictionary as Dictionary
     from pursuit.atoms import FiniteAtoms as FiniteAtoms
+    from pursuit.atoms import Gabor as Gabor
     from pursuit.atoms import Groups as Groups
     from pursuit.atoms import Oracle as Oracle
     from pursuit.atoms import RankOne as RankOne
@@ -94,6 +95,7 @@ _HOME = {
     "Coordinates": "atoms",
     "Dictionary": "atoms",
     "FiniteAtoms": "atoms",
+    "Gabor": "atoms",
     "Groups": "atoms",
     "Oracle": "atoms",
     "RankOne": "atoms",

@@ -1,0 +1,393 @@
+"""Matching pursuit over Gabor atoms: the coefficients of all of them, kept up to date.
+
+The residual r of a signal is b − x. For each window of each scale its spectrum is kept,
+
+    c[s, n, m] = Σ_t r(t + n·hop) g(t) e^{−2πi m t/L},
+
+as pairs of real numbers, one row for each channel. A step changes those whose windows it meets,
+by a multiple of a row of a table (see `pursuit.atoms.overlaps`). A tree of maxima over leaves of
+32 entries knows where the largest projection is.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from pursuit.base.validation import Array
+from pursuit.kernels.compiling import compiled, strict
+
+LEAF = 32
+"""Entries whose maximum is kept, and maxima whose maximum is."""
+TOP = 256
+"""Maxima that are looked through one by one."""
+ROUNDS = 32
+"""Atoms that are looked at in a row before one of them is taken as the best."""
+OFF = -1
+"""What `choose` returns where a kept coefficient is too far from the true one."""
+
+
+class Frames(NamedTuple):
+    """Windows of every scale: lengths, hops, how many frames and bins there are, where the
+    coefficients, the windows and the bins of a scale begin; g, e^{2πik/L} and Σ g² e^{−4πimt/L}
+    for each scale one after another; and the weights of Re², Im² and Re·Im in half the energy of
+    a projection."""
+
+    lengths: Array
+    hops: Array
+    counts: Array
+    bins: Array
+    offsets: Array
+    begins: Array
+    folded: Array
+    window: Array
+    turns: Array
+    folds: Array
+    weights: Array
+
+
+class Overlaps(NamedTuple):
+    """Inner products of windows: for two scales the first shift, the number of shifts, the place
+    in `rows` and the ratio; for a shift the place in `values` and the reach; the values."""
+
+    heads: Array
+    rows: Array
+    values: Array
+
+
+class Kept(NamedTuple):
+    """Coefficients (channels, 2·size), the tree of maxima as the bits of numbers, where its levels
+    start, and scratch: when a leaf and a node were last changed, which ones, the energies of a leaf
+    and their bits, and the time."""
+
+    c: Array
+    tree: Array
+    starts: Array
+    stamps: Array
+    leaves: Array
+    nodes: Array
+    energies: Array
+    bits: Array
+    clock: Array
+
+
+def kept_for(channels: int, size: int, dtype: np.dtype[np.float32] | np.dtype[np.float64]) -> Kept:
+    """Room for so many coefficients."""
+    levels = [size // LEAF]
+    while levels[-1] > TOP:
+        levels.append(-(-levels[-1] // LEAF))
+    starts = np.concatenate([[0], np.cumsum(levels)])
+    bits = f"i{dtype.itemsize}"
+    energies = np.zeros(LEAF, dtype)
+    return Kept(
+        np.zeros((channels, 2 * size), dtype),
+        np.zeros(starts[-1], bits),
+        starts,
+        np.zeros(starts[-1], np.int32),
+        np.empty(levels[0], np.int64),
+        np.empty(-(-levels[0] // LEAF), np.int64),
+        energies,
+        energies.view(bits),
+        np.zeros(1, np.int32),
+    )
+
+
+# The tree of maxima --------------------------------------------------------------------------
+
+
+@compiled(fastmath=True)
+def _energies(kept: Kept, weights: Array, leaf: int, first: int) -> None:
+    """Half the energy of the projections on the atoms of a leaf, summed over channels."""
+    energies = kept.energies
+    re2, im2 = weights[0, first : first + LEAF], weights[1, first : first + LEAF]
+    cross = weights[2, first : first + LEAF]
+    for k in range(kept.c.shape[0]):
+        c = kept.c[k, 2 * LEAF * leaf : 2 * LEAF * (leaf + 1)]
+        for i in range(LEAF):
+            u, v = c[2 * i], c[2 * i + 1]
+            energy = u * u * re2[i] + v * v * im2[i] + u * v * cross[i]
+            energies[i] = energy if k == 0 else energies[i] + energy
+
+
+@strict
+def _look(frames: Frames, kept: Kept, leaf: int, s: int) -> None:
+    """The maximum of a leaf of a scale."""
+    first = 0
+    if frames.bins[s] > LEAF:
+        first = (leaf * LEAF - frames.offsets[s]) % frames.bins[s]
+    _energies(kept, frames.weights, leaf, frames.folded[s] + first)
+    best = kept.bits[0]
+    for i in range(LEAF):  # as integers, whose maximum is found in one instruction for many
+        best = max(best, kept.bits[i])
+    kept.tree[leaf] = best
+
+
+@strict
+def _look_above(kept: Kept, level: int, node: int) -> None:
+    """The maximum of a node above the leaves."""
+    tree, starts = kept.tree, kept.starts
+    below = tree[starts[level - 1] + node * LEAF : min(
+        starts[level], starts[level - 1] + (node + 1) * LEAF
+    )]
+    best = below[0]
+    for i in range(len(below)):
+        best = max(best, below[i])
+    tree[starts[level] + node] = best
+
+
+@strict
+def look_through(frames: Frames, kept: Kept, s: int, first: int, last: int) -> None:
+    """Find the maxima of the leaves of a scale, from one to before another, and above them."""
+    for leaf in range(first, last):
+        _look(frames, kept, leaf, s)
+    low, high = first, last - 1
+    for level in range(1, len(kept.starts) - 1):
+        low, high = low // LEAF, high // LEAF
+        for node in range(low, high + 1):
+            _look_above(kept, level, node)
+
+
+@strict
+def scale_of(frames: Frames, place: int) -> int:
+    """The scale that a coefficient belongs to."""
+    s = 0
+    while place >= frames.offsets[s + 1]:
+        s += 1
+    return s
+
+
+@strict
+def largest(frames: Frames, kept: Kept) -> tuple[int, float]:
+    """The place of the largest energy, the first of several, and that energy."""
+    tree, starts = kept.tree, kept.starts
+    top = len(starts) - 2
+    node, best = 0, tree[starts[top]]
+    for i in range(starts[top + 1] - starts[top]):
+        if tree[starts[top] + i] > best:
+            node, best = i, tree[starts[top] + i]
+    for level in range(top - 1, -1, -1):
+        node *= LEAF
+        while tree[starts[level] + node] != best:
+            node += 1
+    s = scale_of(frames, node * LEAF)
+    _look(frames, kept, node, s)
+    for i in range(LEAF):
+        if kept.bits[i] == kept.tree[node]:
+            return node * LEAF + i, 2 * float(kept.energies[i])
+    return node * LEAF, 2 * float(kept.energies[0])
+
+
+# One atom ------------------------------------------------------------------------------------
+
+
+@compiled(fastmath=True)
+def _spectrum(
+    residual: Array, window: Array, turns: Array, m: int, waves: Array
+) -> complex:
+    """Σ_t r(t) g(t) e^{−2πi m t/L}; `waves` gets the two parts of g e^{2πi m t/L}."""
+    L = len(window)
+    cosine, sine, k = waves[0], waves[1], 0
+    for t in range(L):
+        cosine[t] = window[t] * turns[k].real
+        sine[t] = window[t] * turns[k].imag
+        k += m
+        if k >= L:
+            k -= L
+    along, across = 0.0, 0.0
+    for t in range(L):
+        along += residual[t] * cosine[t]
+        across += residual[t] * sine[t]
+    return complex(along, -across)
+
+
+@strict
+def project(
+    frames: Frames, b: Array, x: Array, scale: float, atom: tuple[int, int, int], c: Array,
+    amplitudes: Array,
+) -> float:
+    """The projection of scale·(b − x) on the plane of an atom, for each channel, and its energy.
+
+    It is 2 Re(a·g e^{iωt}) with a + k ā = c, where k = Σ g² e^{−2iωt}: 2 × 2 least squares.
+    """
+    s, n, m = atom
+    L, begin, at = frames.lengths[s], n * frames.hops[s], frames.begins[s]
+    window, turns = frames.window[at : at + L], frames.turns[at : at + L]
+    residual, waves = np.empty(L), np.empty((2, L))
+    k, energy = frames.folds[at // 2 + m], 0.0
+    for channel in range(x.shape[0]):
+        for t in range(L):
+            residual[t] = scale * (b[channel, begin + t] - x[channel, begin + t])
+        found = _spectrum(residual, window, turns, m, waves)
+        a = found / 2 if m == 0 else (found - k * found.conjugate()) / (1 - abs(k) ** 2)
+        c[channel], amplitudes[channel] = found, a
+        energy += 2 * (a * found.conjugate()).real
+    return energy
+
+
+@compiled(fastmath=True)
+def _add(x: Array, window: Array, turns: Array, m: int, a: complex) -> None:
+    L, k = len(window), 0
+    for t in range(L):
+        x[t] += 2 * window[t] * (a.real * turns[k].real - a.imag * turns[k].imag)
+        k += m
+        if k >= L:
+            k -= L
+
+
+@strict
+def add(frames: Frames, x: Array, atom: tuple[int, int, int], amplitudes: Array) -> None:
+    """x ← x + 2 Re(a·g e^{iωt}), for each channel."""
+    s, n, m = atom
+    L, begin, at = frames.lengths[s], n * frames.hops[s], frames.begins[s]
+    window, turns = frames.window[at : at + L], frames.turns[at : at + L]
+    for channel in range(x.shape[0]):
+        _add(x[channel, begin : begin + L], window, turns, m, amplitudes[channel])
+
+
+@strict
+def add_all(frames: Frames, x: Array, atoms: Array, amplitudes: Array) -> None:
+    """The same for many atoms, one in each row."""
+    for i in range(len(atoms)):
+        add(frames, x, (atoms[i, 0], atoms[i, 1], atoms[i, 2]), amplitudes[i])
+
+
+# A step of the pursuit -----------------------------------------------------------------------
+
+
+@strict
+def choose(
+    frames: Frames, kept: Kept, b: Array, x: Array, scale: float, drift: float, c: Array,
+    amplitudes: Array,
+) -> tuple[int, float]:
+    """The place of the best atom, and the true energy of the projection on it.
+
+    What is kept of an atom that looks best is replaced by what is true; it is taken if it is best
+    still. OFF − place is returned where the two are apart by more than `drift`, relatively.
+    """
+    for _ in range(ROUNDS):
+        place, _ = largest(frames, kept)
+        s = scale_of(frames, place)
+        n, m = divmod(place - frames.offsets[s], frames.bins[s])
+        energy = project(frames, b, x, scale, (s, n, m), c, amplitudes)
+        apart, size = 0.0, 0.0
+        for k in range(len(c)):
+            apart += (c[k].real - kept.c[k, 2 * place]) ** 2
+            apart += (c[k].imag - kept.c[k, 2 * place + 1]) ** 2
+            size += c[k].real ** 2 + c[k].imag ** 2
+            kept.c[k, 2 * place], kept.c[k, 2 * place + 1] = c[k].real, c[k].imag
+        if apart > drift**2 * size:
+            return OFF - place, energy
+        look_through(frames, kept, s, place // LEAF, place // LEAF + 1)
+        again, _ = largest(frames, kept)
+        if again == place:
+            break
+    return place, energy
+
+
+@compiled(fastmath=True)
+def _take_off(c: Array, values: Array, re: float, im: float) -> None:
+    """c ← c − a·values, numbers in pairs."""
+    for j in range(len(c) // 2):
+        u, v = values[2 * j], values[2 * j + 1]
+        c[2 * j] -= re * u - im * v
+        c[2 * j + 1] -= re * v + im * u
+
+
+@strict
+def _mark(kept: Kept, count: int, first: int, last: int) -> int:
+    """Note the leaves of some entries, each once a step; how many are noted."""
+    now = kept.clock[0]
+    for leaf in range(first // LEAF, last // LEAF + 1):
+        if kept.stamps[leaf] != now:
+            kept.stamps[leaf] = now
+            kept.leaves[count] = leaf
+            count += 1
+    return count
+
+
+@strict
+def _take_off_frame(
+    frames: Frames, overlaps: Overlaps, kept: Kept, u: int, frame: int, row: int, ratio: int,
+    atom: tuple[int, int], turned: Array, count: int,
+) -> int:
+    """Change the spectrum of one frame of scale u by that of an atom of bin m of L.
+
+    A real atom has two lines, at m and at −m; the latter is seen at L − m as well.
+    """
+    m, L = atom
+    at, reach = overlaps.rows[row]
+    M, bins, width = frames.lengths[u], frames.bins[u], 2 * reach + 1
+    base = frames.offsets[u] + frame * bins
+    one = kept.c.dtype.type
+    for image in range(3):
+        line = m if image == 0 else (-m if image == 1 else L - m)
+        left = (-line) % ratio
+        centre = (line + left) // ratio if ratio > 1 else line * (M // L)
+        low, high = max(centre - reach, 0), min(centre + reach, bins - 1)
+        if low > high:
+            continue
+        begin = at + left * width + low - (centre - reach)
+        values = overlaps.values[2 * begin : 2 * (begin + high - low + 1)]
+        for k in range(kept.c.shape[0]):
+            a = turned[k] if image == 0 else turned[k].conjugate()
+            part = kept.c[k, 2 * (base + low) : 2 * (base + high + 1)]
+            _take_off(part, values, one(a.real), one(a.imag))
+        count = _mark(kept, count, base + low, base + high)
+    return count
+
+
+@strict
+def _take_off_scale(
+    frames: Frames, overlaps: Overlaps, kept: Kept, u: int, atom: tuple[int, int, int],
+    amplitudes: Array, turned: Array,
+) -> int:
+    """Change the spectra of all frames of a scale that an atom meets; how many leaves changed."""
+    s, n, m = atom
+    L, hop, begin, count = frames.lengths[s], frames.hops[u], n * frames.hops[s], 0
+    small = min(frames.hops[s], hop)
+    first, shifts, place, ratio = overlaps.heads[s, u]
+    low = max(0, -((-(begin - (first + shifts - 1) * small)) // hop))
+    high = min(frames.counts[u] - 1, (begin - first * small) // hop)
+    for frame in range(low, high + 1):
+        shift = begin - frame * hop
+        back = frames.turns[frames.begins[s] + (m * shift) % L].conjugate()
+        for k in range(len(amplitudes)):
+            turned[k] = amplitudes[k] * back
+        row = place + shift // small - first
+        count = _take_off_frame(
+            frames, overlaps, kept, u, frame, row, ratio, (m, L), turned, count
+        )
+    return count
+
+
+@strict
+def _look_at_changed(frames: Frames, kept: Kept, u: int, count: int) -> None:
+    """The maxima of the leaves that have changed, and of what is above them."""
+    nodes, stamps, now = kept.nodes, kept.stamps, kept.clock[0]
+    above = 0
+    for i in range(count):
+        _look(frames, kept, kept.leaves[i], u)
+    for level in range(1, len(kept.starts) - 1):
+        found = kept.leaves if level == 1 else nodes
+        many, above = (count if level == 1 else above), 0
+        for i in range(many):
+            node = found[i] // LEAF
+            if stamps[kept.starts[level] + node] != now:
+                stamps[kept.starts[level] + node] = now
+                nodes[above] = node
+                above += 1
+        for i in range(above):
+            _look_above(kept, level, nodes[i])
+
+
+@strict
+def take_off(
+    frames: Frames, overlaps: Overlaps, kept: Kept, atom: tuple[int, int, int], amplitudes: Array
+) -> None:
+    """What subtracting 2 Re(a·g e^{iωt}) from the residual does to the kept coefficients."""
+    turned = np.empty_like(amplitudes)
+    for u in range(len(frames.lengths)):
+        kept.clock[0] += 1
+        count = _take_off_scale(frames, overlaps, kept, u, atom, amplitudes, turned)
+        _look_at_changed(frames, kept, u, count)
