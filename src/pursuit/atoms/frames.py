@@ -93,13 +93,17 @@ class FrameGrid:
 
     # The spectra of a signal ----------------------------------------------------------------
 
-    def spectra(self, residual: Array, s: int, first: int, last: int) -> Array:
-        """c[s, n, m] for the frames n of a scale from one to before another."""
+    def hull(self, s: int, first: int, last: int) -> slice:
+        """The samples of the frames of a scale from one to before another."""
+        hop = int(self.hops[s])
+        return slice(first * hop, (last - 1) * hop + self.scales[s])
+
+    def spectra(self, residual: Array, s: int) -> Array:
+        """c[s, n, m] for the frames that begin in every hop of some samples."""
         from scipy.fft import rfft
 
         L, hop = self.scales[s], int(self.hops[s])
-        part = residual[first * hop : (last - 1) * hop + L]
-        frames = np.lib.stride_tricks.sliding_window_view(part, L)[::hop]
+        frames = np.lib.stride_tricks.sliding_window_view(residual, L)[::hop]
         windowed = frames * self.windows[s].astype(residual.dtype)
         found: Array = rfft(windowed, axis=1, overwrite_x=True)[:, :-1]
         return found
@@ -109,8 +113,8 @@ class FrameGrid:
         for s, L in enumerate(self.scales):
             step, count = max(1, TOGETHER // L), int(self.counts[s])
             for first in range(0, count, step):
-                last = min(first + step, count)
-                yield Block(s, first, self.spectra(residual, s, first, last))
+                part = residual[self.hull(s, first, min(first + step, count))]
+                yield Block(s, first, self.spectra(part, s))
 
     def energies(self, s: int, spectra: Array) -> Array:
         """‖P r‖² for the atoms of some frames."""

@@ -174,26 +174,26 @@ class Gabor(AtomSet):
             drawn.append(GaborAtom(s, n, m, a / np.sqrt(self._norm2(s, m, a))))
         return drawn
 
-    def _samples(self, z: GaborAtom) -> tuple[slice, Array]:
+    def samples(self, z: GaborAtom) -> tuple[slice, Array]:
         """Where an atom is, and its samples there for each channel."""
         s, n, m, a = z
         return self.grid.span(s, n), 2 * (a[:, None] * self.grid.wave(s, m)).real
 
     def vector(self, z: Atom) -> Array:
-        span, samples = self._samples(z)
+        span, samples = self.samples(z)
         vector = np.zeros((self.channels or 1, self.length))
         vector[:, span] = samples
         return vector.reshape(self.shape)
 
     def inner(self, d: Array, z: Atom) -> float:
-        span, samples = self._samples(z)
+        span, samples = self.samples(z)
         return float(np.vdot(d.reshape(-1, self.length)[:, span], samples))
 
     def norm2(self, z: Atom) -> float:
         return 1.0
 
     def shift(self, x: Array, gamma: float, z: Atom) -> None:
-        span, samples = self._samples(z)
+        span, samples = self.samples(z)
         x.reshape(-1, self.length)[:, span] -= gamma * samples
 
     # The set --------------------------------------------------------------------------------

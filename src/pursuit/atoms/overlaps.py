@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 def overlaps_of(grid: FrameGrid, cut: float, dtype: np.dtype[Any]) -> Overlaps:
-    """The inner products of all pairs of scales that are larger than `cut`, unit windows assumed."""
+    """The inner products of windowed waves of all pairs of scales, those above the cut."""
     from pursuit.kernels.gabor import Overlaps
 
     S = len(grid.scales)

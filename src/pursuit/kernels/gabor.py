@@ -24,8 +24,6 @@ TOP = 256
 """Maxima that are looked through one by one."""
 ROUNDS = 32
 """Atoms that are looked at in a row before one of them is taken as the best."""
-OFF = -1
-"""What `choose` returns where a kept coefficient is too far from the true one."""
 
 
 class Frames(NamedTuple):
@@ -97,17 +95,12 @@ def kept_for(channels: int, size: int, dtype: np.dtype[np.float32] | np.dtype[np
 
 
 @compiled(fastmath=True)
-def _energies(kept: Kept, weights: Array, leaf: int, first: int) -> None:
-    """Half the energy of the projections on the atoms of a leaf, summed over channels."""
-    energies = kept.energies
-    re2, im2 = weights[0, first : first + LEAF], weights[1, first : first + LEAF]
-    cross = weights[2, first : first + LEAF]
-    for k in range(kept.c.shape[0]):
-        c = kept.c[k, 2 * LEAF * leaf : 2 * LEAF * (leaf + 1)]
-        for i in range(LEAF):
-            u, v = c[2 * i], c[2 * i + 1]
-            energy = u * u * re2[i] + v * v * im2[i] + u * v * cross[i]
-            energies[i] = energy if k == 0 else energies[i] + energy
+def _add_energies(c: Array, weights: Array, energies: Array) -> None:
+    """Add half the energy of the projections on some atoms."""
+    re2, im2, cross = weights[0], weights[1], weights[2]
+    for i in range(len(energies)):
+        u, v = c[2 * i], c[2 * i + 1]
+        energies[i] += u * u * re2[i] + v * v * im2[i] + u * v * cross[i]
 
 
 @strict
@@ -116,7 +109,12 @@ def _look(frames: Frames, kept: Kept, leaf: int, s: int) -> None:
     first = 0
     if frames.bins[s] > LEAF:
         first = (leaf * LEAF - frames.offsets[s]) % frames.bins[s]
-    _energies(kept, frames.weights, leaf, frames.folded[s] + first)
+    first += frames.folded[s]
+    weights = frames.weights[:, first : first + LEAF]
+    kept.energies[:] = 0
+    for k in range(kept.c.shape[0]):
+        c = kept.c[k, 2 * LEAF * leaf : 2 * LEAF * (leaf + 1)]
+        _add_energies(c, weights, kept.energies)
     best = kept.bits[0]
     for i in range(LEAF):  # as integers, whose maximum is found in one instruction for many
         best = max(best, kept.bits[i])
@@ -127,9 +125,9 @@ def _look(frames: Frames, kept: Kept, leaf: int, s: int) -> None:
 def _look_above(kept: Kept, level: int, node: int) -> None:
     """The maximum of a node above the leaves."""
     tree, starts = kept.tree, kept.starts
-    below = tree[starts[level - 1] + node * LEAF : min(
-        starts[level], starts[level - 1] + (node + 1) * LEAF
-    )]
+    below = tree[
+        starts[level - 1] + node * LEAF : min(starts[level], starts[level - 1] + (node + 1) * LEAF)
+    ]
     best = below[0]
     for i in range(len(below)):
         best = max(best, below[i])
@@ -182,9 +180,7 @@ def largest(frames: Frames, kept: Kept) -> tuple[int, float]:
 
 
 @compiled(fastmath=True)
-def _spectrum(
-    residual: Array, window: Array, turns: Array, m: int, waves: Array
-) -> complex:
+def _spectrum(residual: Array, window: Array, turns: Array, m: int, waves: Array) -> complex:
     """Σ_t r(t) g(t) e^{−2πi m t/L}; `waves` gets the two parts of g e^{2πi m t/L}."""
     L = len(window)
     cosine, sine, k = waves[0], waves[1], 0
@@ -203,7 +199,12 @@ def _spectrum(
 
 @strict
 def project(
-    frames: Frames, b: Array, x: Array, scale: float, atom: tuple[int, int, int], c: Array,
+    frames: Frames,
+    b: Array,
+    x: Array,
+    scale: float,
+    atom: tuple[int, int, int],
+    c: Array,
     amplitudes: Array,
 ) -> float:
     """The projection of scale·(b − x) on the plane of an atom, for each channel, and its energy.
@@ -257,13 +258,19 @@ def add_all(frames: Frames, x: Array, atoms: Array, amplitudes: Array) -> None:
 
 @strict
 def choose(
-    frames: Frames, kept: Kept, b: Array, x: Array, scale: float, drift: float, c: Array,
+    frames: Frames,
+    kept: Kept,
+    b: Array,
+    x: Array,
+    scale: float,
+    drift: float,
+    c: Array,
     amplitudes: Array,
-) -> tuple[int, float]:
-    """The place of the best atom, and the true energy of the projection on it.
+) -> tuple[bool, tuple[int, int, int], float]:
+    """The best atom (scale, frame, bin), and the true energy of the projection on it.
 
     What is kept of an atom that looks best is replaced by what is true; it is taken if it is best
-    still. OFF − place is returned where the two are apart by more than `drift`, relatively.
+    still. True comes first where the two are apart by more than `drift`, relatively.
     """
     for _ in range(ROUNDS):
         place, _ = largest(frames, kept)
@@ -277,12 +284,12 @@ def choose(
             size += c[k].real ** 2 + c[k].imag ** 2
             kept.c[k, 2 * place], kept.c[k, 2 * place + 1] = c[k].real, c[k].imag
         if apart > drift**2 * size:
-            return OFF - place, energy
+            return True, (s, n, m), energy
         look_through(frames, kept, s, place // LEAF, place // LEAF + 1)
         again, _ = largest(frames, kept)
         if again == place:
             break
-    return place, energy
+    return False, (s, n, m), energy
 
 
 @compiled(fastmath=True)
@@ -308,8 +315,16 @@ def _mark(kept: Kept, count: int, first: int, last: int) -> int:
 
 @strict
 def _take_off_frame(
-    frames: Frames, overlaps: Overlaps, kept: Kept, u: int, frame: int, row: int, ratio: int,
-    atom: tuple[int, int], turned: Array, count: int,
+    frames: Frames,
+    overlaps: Overlaps,
+    kept: Kept,
+    u: int,
+    frame: int,
+    row: int,
+    ratio: int,
+    atom: tuple[int, int],
+    turned: Array,
+    count: int,
 ) -> int:
     """Change the spectrum of one frame of scale u by that of an atom of bin m of L.
 
@@ -339,8 +354,13 @@ def _take_off_frame(
 
 @strict
 def _take_off_scale(
-    frames: Frames, overlaps: Overlaps, kept: Kept, u: int, atom: tuple[int, int, int],
-    amplitudes: Array, turned: Array,
+    frames: Frames,
+    overlaps: Overlaps,
+    kept: Kept,
+    u: int,
+    atom: tuple[int, int, int],
+    amplitudes: Array,
+    turned: Array,
 ) -> int:
     """Change the spectra of all frames of a scale that an atom meets; how many leaves changed."""
     s, n, m = atom
@@ -355,9 +375,7 @@ def _take_off_scale(
         for k in range(len(amplitudes)):
             turned[k] = amplitudes[k] * back
         row = place + shift // small - first
-        count = _take_off_frame(
-            frames, overlaps, kept, u, frame, row, ratio, (m, L), turned, count
-        )
+        count = _take_off_frame(frames, overlaps, kept, u, frame, row, ratio, (m, L), turned, count)
     return count
 
 
@@ -391,3 +409,16 @@ def take_off(
         kept.clock[0] += 1
         count = _take_off_scale(frames, overlaps, kept, u, atom, amplitudes, turned)
         _look_at_changed(frames, kept, u, count)
+
+
+@strict
+def peak(spectra: Array, weights: Array) -> float:
+    """The largest energy of a projection, for spectra (channels, frames, 2·bins)."""
+    channels, count, width = spectra.shape
+    energies, best = np.empty(width // 2, spectra.dtype), 0.0
+    for n in range(count):
+        energies[:] = 0
+        for k in range(channels):
+            _add_energies(spectra[k, n], weights, energies)
+        best = max(best, float(energies.max()))
+    return 2 * best
