@@ -44,6 +44,8 @@ if TYPE_CHECKING:
     from pursuit.base.errors import MissingExtra as MissingExtra
     from pursuit.base.errors import PursuitError as PursuitError
     from pursuit.base.status import Status as Status
+    from pursuit.decomposing import Book as Book
+    from pursuit.decomposing import decompose as decompose
     from pursuit.encoding import Codes as Codes
     from pursuit.encoding import Encoder as Encoder
     from pursuit.encoding import encode as encode
@@ -135,6 +137,8 @@ _HOME = {
     "Plain": "rules.momentum",
     "Method": "methods",
     "solve": "solving.driver",
+    "decompose": "decomposing",
+    "Book": "decomposing",
     "encode": "encoding",
     "Encoder": "encoding",
     "Codes": "encoding",

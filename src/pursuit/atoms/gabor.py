@@ -90,7 +90,7 @@ class Gabor(AtomSet):
     ) -> None:
         self.length = extent("length", length)
         self.overlap = _overlap(hop)
-        self.scales = _scales(self.length, scales, self.overlap)
+        self.scales = _fitting(self.length, scales, self.overlap)
         self.channels = None if channels is None else extent("channels", channels)
         self.cut = non_negative("cut", cut)
         if self.cut >= 1:
@@ -134,7 +134,9 @@ class Gabor(AtomSet):
         best, place = -1.0, (0, 0, 0)
         for blocks in zip(*(self.grid.blocks(row) for row in rows), strict=True):
             s, first, _ = blocks[0]
-            energies = sum(self.grid.energies(s, block.spectra) for block in blocks)
+            energies = np.zeros(blocks[0].spectra.shape)
+            for block in blocks:
+                energies += self.grid.energies(s, block.spectra)
             n, m = np.unravel_index(int(np.argmax(energies)), energies.shape)
             if energies[n, m] > best:
                 best, place = float(energies[n, m]), (s, first + int(n), int(m))
@@ -218,7 +220,7 @@ class Gabor(AtomSet):
     def unpack(self, packed: Array) -> list[Atom]:
         amplitudes = np.ascontiguousarray(packed[:, 3:]).view(np.complex128)
         places = packed[:, :3].astype(np.int64).tolist()
-        return [GaborAtom(*place, a) for place, a in zip(places, amplitudes, strict=True)]
+        return [GaborAtom(s, n, m, a) for (s, n, m), a in zip(places, amplitudes, strict=True)]
 
 
 def _overlap(hop: object) -> int:
@@ -229,11 +231,8 @@ def _overlap(hop: object) -> int:
     raise InputError(f"hop: expected 1/4, 1/8 or 1/16 of a window, got {shown(hop)}")
 
 
-def _scales(length: int, scales: object, overlap: int) -> tuple[int, ...]:
-    """The lengths of windows in increasing order, all of which fit into the signal."""
-    if scales is None:
-        fitting = tuple(L for L in SCALES if L + L // overlap <= length)
-        return _fitting(length, fitting or SCALES[:1], overlap)
+def window_lengths(scales: object) -> tuple[int, ...]:
+    """Lengths of windows in increasing order."""
     try:
         listed = [extent("scales", L) for L in scales]  # type: ignore[attr-defined]
     except TypeError:
@@ -245,15 +244,18 @@ def _scales(length: int, scales: object, overlap: int) -> tuple[int, ...]:
             raise InputError(
                 f"scales: expected powers of two from {SHORTEST} to {LONGEST}, got {L}"
             )
-    return _fitting(length, tuple(sorted(set(listed))), overlap)
+    return tuple(sorted(set(listed)))
 
 
-def _fitting(length: int, scales: tuple[int, ...], overlap: int) -> tuple[int, ...]:
-    # The shortest window has to fit twice, a hop apart, for the atoms to span what they reach.
-    least = max(scales[-1], scales[0] + scales[0] // overlap)
+def _fitting(length: int, scales: object, overlap: int) -> tuple[int, ...]:
+    """The windows, all of which fit into the signal."""
+    usual = tuple(L for L in SCALES if L + L // overlap <= length)
+    lengths = (usual or SCALES[:1]) if scales is None else window_lengths(scales)
+    # The shortest one has to fit twice, a hop apart, for the atoms to span what they reach.
+    least = max(lengths[-1], lengths[0] + lengths[0] // overlap)
     if length < least:
         raise InputError(
-            f"length: {length} samples are shorter than the longest window; expected at least "
-            f"{least} samples for windows of {scales[0]} … {scales[-1]}"
+            f"length: expected at least {least} samples for windows of {lengths[0]} … "
+            f"{lengths[-1]}, got {length}"
         )
-    return scales
+    return lengths

@@ -27,7 +27,7 @@ def overlaps_of(grid: FrameGrid, cut: float, dtype: np.dtype[Any]) -> Overlaps:
     from pursuit.kernels.gabor import Overlaps
 
     S = len(grid.scales)
-    heads = np.zeros((S, S, 4), np.int64)
+    heads = np.zeros((S, S, 5), np.int64)
     rows: list[tuple[int, int]] = []
     values: list[Array] = []
     at = 0
@@ -35,9 +35,10 @@ def overlaps_of(grid: FrameGrid, cut: float, dtype: np.dtype[Any]) -> Overlaps:
         for u in range(S):
             first, spectra = _shifted(grid, s, u, cut)
             ratio = max(1, grid.scales[s] // grid.scales[u])
-            heads[s, u] = first, len(spectra), len(rows), ratio
-            for spectrum in spectra:
-                reach, row = _by_remainder(spectrum, ratio, cut)
+            found = [_by_remainder(spectrum, ratio, cut) for spectrum in spectra]
+            farthest = max(reach for reach, _ in found)
+            heads[s, u] = first, len(spectra), len(rows), ratio, farthest
+            for reach, row in found:
                 rows.append((at, reach))
                 values.append(row.astype(dtype))
                 at += row.size

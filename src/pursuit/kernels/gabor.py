@@ -47,7 +47,8 @@ class Frames(NamedTuple):
 
 class Overlaps(NamedTuple):
     """Inner products of windows: for two scales the first shift, the number of shifts, the place
-    in `rows` and the ratio; for a shift the place in `values` and the reach; the values."""
+    in `rows`, the ratio and the farthest reach; for a shift the place in `values` and the reach;
+    the values."""
 
     heads: Array
     rows: Array
@@ -95,12 +96,12 @@ def kept_for(channels: int, size: int, dtype: np.dtype[np.float32] | np.dtype[np
 
 
 @compiled(fastmath=True)
-def _add_energies(c: Array, weights: Array, energies: Array) -> None:
-    """Add half the energy of the projections on some atoms."""
+def _add_energies(c: Array, weights: Array, energies: Array, before: float) -> None:
+    """Half the energy of the projections on some atoms, and so much of what was there before."""
     re2, im2, cross = weights[0], weights[1], weights[2]
     for i in range(len(energies)):
         u, v = c[2 * i], c[2 * i + 1]
-        energies[i] += u * u * re2[i] + v * v * im2[i] + u * v * cross[i]
+        energies[i] = before * energies[i] + u * u * re2[i] + v * v * im2[i] + u * v * cross[i]
 
 
 @strict
@@ -111,10 +112,10 @@ def _look(frames: Frames, kept: Kept, leaf: int, s: int) -> None:
         first = (leaf * LEAF - frames.offsets[s]) % frames.bins[s]
     first += frames.folded[s]
     weights = frames.weights[:, first : first + LEAF]
-    kept.energies[:] = 0
+    one = kept.c.dtype.type
     for k in range(kept.c.shape[0]):
         c = kept.c[k, 2 * LEAF * leaf : 2 * LEAF * (leaf + 1)]
-        _add_energies(c, weights, kept.energies)
+        _add_energies(c, weights, kept.energies, one(min(k, 1)))
     best = kept.bits[0]
     for i in range(LEAF):  # as integers, whose maximum is found in one instruction for many
         best = max(best, kept.bits[i])
@@ -314,68 +315,48 @@ def _mark(kept: Kept, count: int, first: int, last: int) -> int:
 
 
 @strict
-def _take_off_frame(
-    frames: Frames,
-    overlaps: Overlaps,
-    kept: Kept,
-    u: int,
-    frame: int,
-    row: int,
-    ratio: int,
-    atom: tuple[int, int],
-    turned: Array,
-    count: int,
-) -> int:
-    """Change the spectrum of one frame of scale u by that of an atom of bin m of L.
-
-    A real atom has two lines, at m and at −m; the latter is seen at L − m as well.
-    """
-    m, L = atom
-    at, reach = overlaps.rows[row]
-    M, bins, width = frames.lengths[u], frames.bins[u], 2 * reach + 1
-    base = frames.offsets[u] + frame * bins
-    one = kept.c.dtype.type
-    for image in range(3):
-        line = m if image == 0 else (-m if image == 1 else L - m)
-        left = (-line) % ratio
-        centre = (line + left) // ratio if ratio > 1 else line * (M // L)
-        low, high = max(centre - reach, 0), min(centre + reach, bins - 1)
-        if low > high:
-            continue
-        begin = at + left * width + low - (centre - reach)
-        values = overlaps.values[2 * begin : 2 * (begin + high - low + 1)]
-        for k in range(kept.c.shape[0]):
-            a = turned[k] if image == 0 else turned[k].conjugate()
-            part = kept.c[k, 2 * (base + low) : 2 * (base + high + 1)]
-            _take_off(part, values, one(a.real), one(a.imag))
-        count = _mark(kept, count, base + low, base + high)
-    return count
-
-
-@strict
-def _take_off_scale(
+def _take_off_line(
     frames: Frames,
     overlaps: Overlaps,
     kept: Kept,
     u: int,
     atom: tuple[int, int, int],
+    image: int,
     amplitudes: Array,
-    turned: Array,
+    count: int,
 ) -> int:
-    """Change the spectra of all frames of a scale that an atom meets; how many leaves changed."""
+    """Change the spectra of scale u by one line of an atom's spectrum; how many leaves changed.
+
+    A real atom has two lines, at m with a and at −m with ā; that one is seen at L − m as well.
+    """
     s, n, m = atom
-    L, hop, begin, count = frames.lengths[s], frames.hops[u], n * frames.hops[s], 0
-    small = min(frames.hops[s], hop)
-    first, shifts, place, ratio = overlaps.heads[s, u]
+    L, M, hop, begin = frames.lengths[s], frames.lengths[u], frames.hops[u], n * frames.hops[s]
+    bins, small = frames.bins[u], min(frames.hops[s], hop)
+    first, shifts, place, ratio, farthest = overlaps.heads[s, u]
+    line = m if image == 0 else (-m if image == 1 else L - m)
+    left = (-line) % ratio
+    centre = (line + left) // ratio if ratio > 1 else line * (M // L)
+    if centre + farthest < 0 or centre - farthest >= bins:
+        return count
+    one = kept.c.dtype.type
     low = max(0, -((-(begin - (first + shifts - 1) * small)) // hop))
     high = min(frames.counts[u] - 1, (begin - first * small) // hop)
+    row = place + (begin - low * hop) // small - first
     for frame in range(low, high + 1):
-        shift = begin - frame * hop
-        back = frames.turns[frames.begins[s] + (m * shift) % L].conjugate()
+        at, reach = overlaps.rows[row, 0], overlaps.rows[row, 1]
+        row -= hop // small
+        lowest, highest = max(centre - reach, 0), min(centre + reach, bins - 1)
+        if lowest > highest:
+            continue
+        at += left * (2 * reach + 1) + lowest - (centre - reach)
+        values = overlaps.values[2 * at : 2 * (at + highest - lowest + 1)]
+        base = frames.offsets[u] + frame * bins
+        turn = frames.turns[frames.begins[s] + ((m * (begin - frame * hop)) & (L - 1))]
         for k in range(len(amplitudes)):
-            turned[k] = amplitudes[k] * back
-        row = place + shift // small - first
-        count = _take_off_frame(frames, overlaps, kept, u, frame, row, ratio, (m, L), turned, count)
+            a = amplitudes[k] * turn.conjugate()
+            part = kept.c[k, 2 * (base + lowest) : 2 * (base + highest + 1)]
+            _take_off(part, values, one(a.real), one(a.imag if image == 0 else -a.imag))
+        count = _mark(kept, count, base + lowest, base + highest)
     return count
 
 
@@ -404,10 +385,11 @@ def take_off(
     frames: Frames, overlaps: Overlaps, kept: Kept, atom: tuple[int, int, int], amplitudes: Array
 ) -> None:
     """What subtracting 2 Re(a·g e^{iωt}) from the residual does to the kept coefficients."""
-    turned = np.empty_like(amplitudes)
     for u in range(len(frames.lengths)):
         kept.clock[0] += 1
-        count = _take_off_scale(frames, overlaps, kept, u, atom, amplitudes, turned)
+        count = 0
+        for image in range(3):
+            count = _take_off_line(frames, overlaps, kept, u, atom, image, amplitudes, count)
         _look_at_changed(frames, kept, u, count)
 
 
@@ -415,10 +397,9 @@ def take_off(
 def peak(spectra: Array, weights: Array) -> float:
     """The largest energy of a projection, for spectra (channels, frames, 2·bins)."""
     channels, count, width = spectra.shape
-    energies, best = np.empty(width // 2, spectra.dtype), 0.0
+    energies, best = np.zeros(width // 2, spectra.dtype), 0.0
     for n in range(count):
-        energies[:] = 0
         for k in range(channels):
-            _add_energies(spectra[k, n], weights, energies)
+            _add_energies(spectra[k, n], weights, energies, spectra.dtype.type(min(k, 1)))
         best = max(best, float(energies.max()))
     return 2 * best

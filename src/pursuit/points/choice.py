@@ -60,7 +60,7 @@ def choose(
     if atoms.form is AtomForm.FRAMES and needs is Needs.SLOPES and f.mu == 1 and f.L == 1:
         from pursuit.points.gabor import GaborPoint
 
-        return GaborPoint(f, atoms, x0)  # f is ½‖x − b‖² and a constant
+        return GaborPoint.over(f, atoms, x0)  # f is ½‖x − b‖² and a constant
     if form is PointForm.HESSIAN and needs is Needs.SLOPES and _fits(atoms, gram_bytes):
         build: Callable[[Any, Any, Array], Point] = GramPoint
     else:

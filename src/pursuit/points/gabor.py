@@ -10,7 +10,7 @@ frames that it meets are transformed anew, and all of them after many steps.
 from __future__ import annotations
 
 from math import frexp, inf, ldexp, sqrt
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -43,6 +43,10 @@ class GaborPoint(AmbientPoint):
     """
 
     atoms: Gabor
+    _value: float | None
+    _offered: GaborAtom | None
+    _next: int
+    _missed: bool
 
     def __init__(self, f: Objective, atoms: Gabor, x0: Array) -> None:
         self.since = np.full(1, NEVER)
@@ -53,6 +57,11 @@ class GaborPoint(AmbientPoint):
         # Coefficients are kept for a residual of a norm of about one, whatever the unit is.
         self.scale = ldexp(1.0, -frexp(norm(self.b))[1])
         self._kept: Kept | None = None
+
+    @staticmethod
+    def over(f: Objective, atoms: Any, x0: Array) -> GaborPoint:
+        """A point at x0."""
+        return GaborPoint(f, atoms, x0)
 
     def share(self) -> GaborPoint:
         other = object.__new__(GaborPoint)
@@ -88,8 +97,7 @@ class GaborPoint(AmbientPoint):
     def _changed(self) -> None:
         super()._changed()
         self.since[0] = NEVER
-        self._value: float | None = None
-        self._offered: GaborAtom | None = None
+        self._value = self._offered = None
         self._missed = False
 
     # What f says here -----------------------------------------------------------------------
