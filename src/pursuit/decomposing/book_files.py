@@ -53,7 +53,8 @@ def load(path: str | os.PathLike[str]) -> Book:
         with open(path, encoding="utf-8") as file:
             first, titles = file.readline(), file.readline().strip().split(",")
             about = json.loads(first.removeprefix(FACTS)) if first.startswith(FACTS) else None
-            table = np.loadtxt(file, delimiter=",", ndmin=2).reshape(-1, len(titles))
+            cells = [line.split(",") for line in file.read().splitlines()]
+            table = np.array(cells, np.float64).reshape(-1, len(titles))
     except (ValueError, OSError) as error:
         raise InputError(f"book: {os.fspath(path)} is not a book ({error})") from None
     if about is None or tuple(titles) != COLUMNS:
