@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from pursuit import Gabor, InputError, SquaredDistance, solve
+from pursuit.points.gabor import GaborPoint
 
 RNG = np.random.default_rng(0)
 
@@ -37,14 +38,17 @@ def test_a_run_stopped_anywhere_and_resumed_equals_one_that_was_not(tmp_path):
         assert np.array_equal(whole.trace.value, resumed.trace.value)
 
 
-def test_drifting_coefficients_are_renewed_and_the_run_goes_on_to_rounding():
+def test_drifting_coefficients_are_renewed_where_they_are_off(monkeypatch):
     """With a coarse cut what is kept is soon wrong: 100 dB are reached all the same."""
+    renewed, renew = [], GaborPoint._renew
+    monkeypatch.setattr(GaborPoint, "_renew", lambda *at: renewed.append(at[1:]) or renew(*at))
     t = np.arange(500)
     signal = np.exp(-(((t - 250) / 60) ** 2)) * np.cos(0.5 * t)
     result = solve(
         SquaredDistance(signal), Gabor(500, (64, 128), cut=0.05), rtol=1e-5, max_iter=5000, tol=0
     )
     assert result.success
+    assert renewed
     assert np.linalg.norm(signal - result.x) <= 1e-5 * np.linalg.norm(signal)
 
 

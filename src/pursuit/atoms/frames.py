@@ -21,7 +21,7 @@ TOGETHER = 2**20
 """Samples whose spectra are computed together: few enough to stay in a cache."""
 
 
-class Block(NamedTuple):
+class FrameSpectra(NamedTuple):
     """The spectra of some frames of a scale: complex, (frames, bins)."""
 
     scale: int
@@ -68,6 +68,13 @@ class FrameGrid:
         return [_gaussian(L) for L in self.scales]
 
     @cached_property
+    def peaks(self) -> Array:
+        """What the Gaussian of each scale is at its centre, which lies between two samples."""
+        return np.array(
+            [g[0] / np.exp(-0.5 * (WIDTH * (1 - 1 / len(g)) / 2) ** 2) for g in self.windows]
+        )
+
+    @cached_property
     def folds(self) -> list[Array]:
         """k_m = Σ_t g(t)² e^{−4πi m t/L}: how far the two phases of an atom are from orthogonal."""
         folds = []
@@ -108,13 +115,13 @@ class FrameGrid:
         found: Array = rfft(windowed, axis=1, overwrite_x=True)[:, :-1]
         return found
 
-    def blocks(self, residual: Array) -> Iterator[Block]:
+    def blocks(self, residual: Array) -> Iterator[FrameSpectra]:
         """All of them, some frames at a time."""
         for s, L in enumerate(self.scales):
             step, count = max(1, TOGETHER // L), int(self.counts[s])
             for first in range(0, count, step):
                 part = residual[self.hull(s, first, min(first + step, count))]
-                yield Block(s, first, self.spectra(part, s))
+                yield FrameSpectra(s, first, self.spectra(part, s))
 
     def energies(self, s: int, spectra: Array) -> Array:
         """‖P r‖² for the atoms of some frames."""

@@ -117,7 +117,7 @@ class Book:
         if given.shape != fit.shape:
             raise InputError(f"signal: expected shape {fit.shape}, got {given.shape}")
         rows, rest = (np.atleast_2d(a) for a in (given, given - fit))
-        return np.array([_decibels(norm(s), norm(r)) for s, r in zip(rows, rest, strict=True)])
+        return np.array([decibels(norm(s), norm(r)) for s, r in zip(rows, rest, strict=True)])
 
     # Printing, files, pictures --------------------------------------------------------------
 
@@ -174,7 +174,8 @@ def facts(book: Book) -> dict[str, Any]:
     return {name: getattr(book, name) for name in names}
 
 
-def _decibels(signal: float, rest: float) -> float:
+def decibels(signal: float, rest: float) -> float:
+    """How far a norm is above another."""
     if rest == 0:
         return inf
     return 20 * log10(signal / rest) if signal else -inf

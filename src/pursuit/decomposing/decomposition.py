@@ -8,13 +8,12 @@ from pathlib import Path
 
 import numpy as np
 
-from pursuit.atoms.frames import WIDTH
 from pursuit.atoms.gabor import SCALES, Gabor, window_lengths
 from pursuit.base.archive import writable_path
 from pursuit.base.errors import InputError
 from pursuit.base.precision import norm
 from pursuit.base.validation import Array, count, flag, positive, real_array
-from pursuit.decomposing.book import Book, joined
+from pursuit.decomposing.book import Book, decibels, joined
 from pursuit.objectives.quadratic import SquaredDistance
 from pursuit.solving.driver import solve
 from pursuit.solving.results import Result
@@ -84,21 +83,21 @@ def decompose(
     True
     """
     rows, one = _rows(signal)
-    hertz, decibels = positive("rate", rate), _decibels(snr)
+    hertz, goal = positive("rate", rate), _goal(snr)
     lengths = _windows(rows.shape[1], scales)
     if flag("resume", resume) and checkpoint is None:
         raise InputError("resume: expected a checkpoint to go on from, got none")
     limit = rows.shape[1] if max_atoms is None else count("max_atoms", max_atoms, minimum=1)
-    together = [rows] if one or flag("shared", shared) else [row[None] for row in rows]
+    parts = rows[None] if one or flag("shared", shared) else rows[:, None]
+    margin = lengths[0] // 2
+    atoms = Gabor(rows.shape[1] + 2 * margin, lengths, hop, channels=parts.shape[1])
     books = []
-    for k, part in enumerate(together):
-        file = None if checkpoint is None else _file(checkpoint, k if len(together) > 1 else None)
-        margin = lengths[0] // 2
-        padded = np.pad(part, ((0, 0), (margin, margin)))
+    for k, part in enumerate(parts):
+        file = None if checkpoint is None else _file(checkpoint, k if len(parts) > 1 else None)
         result = solve(
-            SquaredDistance(padded),
-            Gabor(padded.shape[1], lengths, hop, channels=len(padded)),
-            rtol=10 ** (-decibels / 20),
+            SquaredDistance(np.pad(part, ((0, 0), (margin, margin)))),
+            atoms,
+            rtol=10 ** (-goal / 20),
             tol=0.0,
             max_iter=limit,
             every=LOOK,
@@ -106,49 +105,32 @@ def decompose(
             checkpoint=file,
             resume=file if resume and file is not None and file.exists() else None,
         )
-        books.append(_book(result, part, lengths, margin, hertz, k))
+        books.append(_book(result, part, atoms, margin, hertz, k))
     return joined(books, None if one else len(rows))
 
 
-def _book(
-    result: Result, rows: Array, lengths: tuple[int, ...], margin: int, rate: float, first: int
-) -> Book:
+def _book(result: Result, rows: Array, atoms: Gabor, margin: int, rate: float, first: int) -> Book:
     """The atoms of a run as rows of a book, one for each channel that shares an atom."""
     channels, length = rows.shape
-    places = np.array([z[:3] for z in result.used], np.int64).reshape(-1, 3)
+    grid, scales = atoms.grid, np.array(atoms.scales)
+    s, n, m = np.array([z[:3] for z in result.used], np.int64).reshape(-1, 3).T
     a = np.array([z.amplitudes for z in result.used]).reshape(-1, channels)
     a = result.weights[:, None] * a
-    s, n, m = places.T
-    L = np.array(lengths)[s]
-    hop = result.origin.problem.atoms.grid.hops[s]  # type: ignore[union-attr]
-    half = (L - 1) / 2
-    peaks = np.array([_peak(size) for size in lengths])[s]
-    phase = np.angle(a) + (2 * np.pi * m / L * half)[:, None]
-    centre = (n * hop + half - margin) / rate
+    half = (scales[s] - 1) / 2  # from the first sample of a window to its centre
+    phase = np.angle(a) + (2 * np.pi * m / scales[s] * half)[:, None]
+    columns = (m * rate / scales[s], (n * grid.hops[s] + half - margin) / rate, scales[s])
     fit = result.x[:, margin : margin + length]
-    reached = tuple(
-        20 * float(np.log10(norm(row) / max(norm(row - near), np.finfo(float).tiny)))
-        for row, near in zip(rows, fit, strict=True)
-    )
     return Book(
         np.repeat(np.arange(len(a)), channels),
         np.tile(np.arange(first, first + channels), len(a)),
-        np.repeat(m * rate / L, channels),
-        np.repeat(centre, channels),
-        np.repeat(L, channels),
+        *(np.repeat(column, channels) for column in columns),
         np.angle(np.exp(1j * phase)).ravel(),
-        (2 * peaks[:, None] * np.abs(a)).ravel(),
+        (2 * grid.peaks[s, None] * np.abs(a)).ravel(),
         rate,
         length,
         channels,
-        reached,
+        tuple(decibels(norm(row), norm(row - near)) for row, near in zip(rows, fit, strict=True)),
     )
-
-
-def _peak(length: int) -> float:
-    """The largest value, between two samples, of a Gaussian of norm one over samples."""
-    t = np.arange(length) - (length - 1) / 2
-    return 1 / norm(np.exp(-0.5 * (t * WIDTH / length) ** 2))
 
 
 # What comes in --------------------------------------------------------------------------------
@@ -185,11 +167,11 @@ def _windows(length: int, scales: Sequence[int] | None) -> tuple[int, ...]:
     return lengths
 
 
-def _decibels(snr: object) -> float:
-    decibels = positive("snr", snr)
-    if decibels > MOST_DECIBELS:
-        raise InputError(f"snr: expected at most {MOST_DECIBELS:g} dB, got {decibels:g}")
-    return decibels
+def _goal(snr: object) -> float:
+    goal = positive("snr", snr)
+    if goal > MOST_DECIBELS:
+        raise InputError(f"snr: expected at most {MOST_DECIBELS:g} dB, got {goal:g}")
+    return goal
 
 
 def _file(checkpoint: object, channel: int | None) -> Path:

@@ -6,7 +6,7 @@ The residual r of a signal is b − x. For each window of each scale its spectru
 
 as pairs of real numbers, one row for each channel. A step changes those whose windows it meets,
 by a multiple of a row of a table (see `pursuit.atoms.overlaps`). A tree of maxima over leaves of
-32 entries knows where the largest projection is.
+a few entries knows where the largest projection is.
 """
 
 from __future__ import annotations
@@ -18,8 +18,10 @@ import numpy as np
 from pursuit.base.validation import Array
 from pursuit.kernels.compiling import compiled, strict
 
-LEAF = 32
-"""Entries whose maximum is kept, and maxima whose maximum is."""
+LEAF = 16
+"""Entries whose maximum is kept."""
+FAN = 32
+"""Maxima whose maximum is kept."""
 TOP = 256
 """Maxima that are looked through one by one."""
 ROUNDS = 32
@@ -75,7 +77,7 @@ def kept_for(channels: int, size: int, dtype: np.dtype[np.float32] | np.dtype[np
     """Room for so many coefficients."""
     levels = [size // LEAF]
     while levels[-1] > TOP:
-        levels.append(-(-levels[-1] // LEAF))
+        levels.append(-(-levels[-1] // FAN))
     starts = np.concatenate([[0], np.cumsum(levels)])
     bits = f"i{dtype.itemsize}"
     energies = np.zeros(LEAF, dtype)
@@ -85,7 +87,7 @@ def kept_for(channels: int, size: int, dtype: np.dtype[np.float32] | np.dtype[np
         starts,
         np.zeros(starts[-1], np.int32),
         np.empty(levels[0], np.int64),
-        np.empty(-(-levels[0] // LEAF), np.int64),
+        np.empty(-(-levels[0] // FAN), np.int64),
         energies,
         energies.view(bits),
         np.zeros(1, np.int32),
@@ -109,7 +111,7 @@ def _look(frames: Frames, kept: Kept, leaf: int, s: int) -> None:
     """The maximum of a leaf of a scale."""
     first = 0
     if frames.bins[s] > LEAF:
-        first = (leaf * LEAF - frames.offsets[s]) % frames.bins[s]
+        first = (leaf * LEAF - frames.offsets[s]) & (frames.bins[s] - 1)  # a power of two
     first += frames.folded[s]
     weights = frames.weights[:, first : first + LEAF]
     one = kept.c.dtype.type
@@ -127,7 +129,7 @@ def _look_above(kept: Kept, level: int, node: int) -> None:
     """The maximum of a node above the leaves."""
     tree, starts = kept.tree, kept.starts
     below = tree[
-        starts[level - 1] + node * LEAF : min(starts[level], starts[level - 1] + (node + 1) * LEAF)
+        starts[level - 1] + node * FAN : min(starts[level], starts[level - 1] + (node + 1) * FAN)
     ]
     best = below[0]
     for i in range(len(below)):
@@ -142,7 +144,7 @@ def look_through(frames: Frames, kept: Kept, s: int, first: int, last: int) -> N
         _look(frames, kept, leaf, s)
     low, high = first, last - 1
     for level in range(1, len(kept.starts) - 1):
-        low, high = low // LEAF, high // LEAF
+        low, high = low // FAN, high // FAN
         for node in range(low, high + 1):
             _look_above(kept, level, node)
 
@@ -166,7 +168,7 @@ def largest(frames: Frames, kept: Kept) -> tuple[int, float]:
         if tree[starts[top] + i] > best:
             node, best = i, tree[starts[top] + i]
     for level in range(top - 1, -1, -1):
-        node *= LEAF
+        node *= FAN
         while tree[starts[level] + node] != best:
             node += 1
     s = scale_of(frames, node * LEAF)
@@ -315,6 +317,15 @@ def _mark(kept: Kept, count: int, first: int, last: int) -> int:
 
 
 @strict
+def _nearest_bin(line: int, L: int, M: int, ratio: int) -> tuple[int, int]:
+    """For m of L: the remainder of q, and the bin of M that is not below m."""
+    if ratio == 1:
+        return 0, line * (M // L)
+    left = (-line) % ratio
+    return left, (line + left) // ratio
+
+
+@strict
 def _take_off_line(
     frames: Frames,
     overlaps: Overlaps,
@@ -333,9 +344,7 @@ def _take_off_line(
     L, M, hop, begin = frames.lengths[s], frames.lengths[u], frames.hops[u], n * frames.hops[s]
     bins, small = frames.bins[u], min(frames.hops[s], hop)
     first, shifts, place, ratio, farthest = overlaps.heads[s, u]
-    line = m if image == 0 else (-m if image == 1 else L - m)
-    left = (-line) % ratio
-    centre = (line + left) // ratio if ratio > 1 else line * (M // L)
+    left, centre = _nearest_bin(m if image == 0 else (-m if image == 1 else L - m), L, M, ratio)
     if centre + farthest < 0 or centre - farthest >= bins:
         return count
     one = kept.c.dtype.type
@@ -371,7 +380,7 @@ def _look_at_changed(frames: Frames, kept: Kept, u: int, count: int) -> None:
         found = kept.leaves if level == 1 else nodes
         many, above = (count if level == 1 else above), 0
         for i in range(many):
-            node = found[i] // LEAF
+            node = found[i] // FAN
             if stamps[kept.starts[level] + node] != now:
                 stamps[kept.starts[level] + node] = now
                 nodes[above] = node

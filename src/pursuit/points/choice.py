@@ -57,14 +57,13 @@ def choose(
     form: Any = f.form
     if not isinstance(form, PointForm):
         return _own(f, atoms, x0)
-    if atoms.form is AtomForm.FRAMES and needs is Needs.SLOPES and f.mu == 1 and f.L == 1:
+    build: Callable[[Any, Any, Array], Point] = KEEPING[form]
+    if needs is Needs.SLOPES and atoms.form is AtomForm.FRAMES and f.mu == 1 and f.L == 1:
         from pursuit.points.gabor import GaborPoint
 
-        return GaborPoint.over(f, atoms, x0)  # f is ½‖x − b‖² and a constant
-    if form is PointForm.HESSIAN and needs is Needs.SLOPES and _fits(atoms, gram_bytes):
-        build: Callable[[Any, Any, Array], Point] = GramPoint
-    else:
-        build = KEEPING[form]
+        build = GaborPoint  # f is ½‖x − b‖² and a constant
+    elif form is PointForm.HESSIAN and needs is Needs.SLOPES and _fits(atoms, gram_bytes):
+        build = GramPoint
     return build(f, atoms, x0)
 
 

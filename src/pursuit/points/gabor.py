@@ -10,7 +10,7 @@ frames that it meets are transformed anew, and all of them after many steps.
 from __future__ import annotations
 
 from math import frexp, inf, ldexp, sqrt
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -57,11 +57,6 @@ class GaborPoint(AmbientPoint):
         # Coefficients are kept for a residual of a norm of about one, whatever the unit is.
         self.scale = ldexp(1.0, -frexp(norm(self.b))[1])
         self._kept: Kept | None = None
-
-    @staticmethod
-    def over(f: Objective, atoms: Any, x0: Array) -> GaborPoint:
-        """A point at x0."""
-        return GaborPoint(f, atoms, x0)
 
     def share(self) -> GaborPoint:
         other = object.__new__(GaborPoint)
@@ -136,8 +131,17 @@ class GaborPoint(AmbientPoint):
             self._compute(self.ledger.size)
         assert self._kept is not None
         place, _ = kernels.largest(self.atoms.frames, self._kept)
-        z = self.atoms.projection(self.f.gradient(self.x), *self.atoms.grid.place(place))
-        return abs(self.slope(z))
+        return sqrt(self._energy(*self.atoms.grid.place(place))) / self.scale
+
+    def _energy(self, s: int, n: int, m: int) -> float:
+        """That of the projection of b − x on a plane, in the scale of what is kept."""
+        from pursuit.kernels import gabor as kernels
+
+        rows = self._rows(self.x)
+        c, amplitudes = np.empty((2, len(rows)), np.complex128)
+        atoms, place = self.atoms, (s, n, m)
+        energy = kernels.project(atoms.frames, self.b, rows, self.scale, place, c, amplitudes)
+        return max(energy, 0.0)
 
     # What steps change ----------------------------------------------------------------------
 
@@ -185,8 +189,7 @@ class GaborPoint(AmbientPoint):
 
         assert self._kept is not None
         frames, rows = self.atoms.frames, self._rows(self.x)
-        c = np.empty(len(rows), np.complex128)
-        amplitudes = np.empty_like(c)
+        c, amplitudes = np.empty((2, len(rows)), np.complex128)
         for renewal in range(RENEWALS + 1):
             drift = DRIFT if renewal < RENEWALS else inf
             off, place, energy = kernels.choose(
