@@ -15,7 +15,7 @@ from pursuit.base.errors import InputError
 from pursuit.base.validation import Array, extent, non_negative, number, shown
 
 if TYPE_CHECKING:
-    from pursuit.kernels.gabor import Frames, Overlaps
+    from pursuit.kernels.gabor import Frames, WindowOverlaps
 
 SHORTEST, LONGEST = 16, 2**20
 """The windows that there may be."""
@@ -121,7 +121,7 @@ class Gabor(AtomSet):
         return self.grid.compiled(self.kept_dtype)
 
     @cached_property
-    def overlaps(self) -> Overlaps:
+    def overlaps(self) -> WindowOverlaps:
         """The inner products of atoms, for compiled code."""
         from pursuit.atoms.overlaps import overlaps_of
 

@@ -19,12 +19,12 @@ from pursuit.base.validation import Array
 
 if TYPE_CHECKING:
     from pursuit.atoms.frames import FrameGrid
-    from pursuit.kernels.gabor import Overlaps
+    from pursuit.kernels.gabor import WindowOverlaps
 
 
-def overlaps_of(grid: FrameGrid, cut: float, dtype: np.dtype[Any]) -> Overlaps:
+def overlaps_of(grid: FrameGrid, cut: float, dtype: np.dtype[Any]) -> WindowOverlaps:
     """The inner products of windowed waves of all pairs of scales, those above the cut."""
-    from pursuit.kernels.gabor import Overlaps
+    from pursuit.kernels.gabor import WindowOverlaps
 
     S = len(grid.scales)
     heads = np.zeros((S, S, 5), np.int64)
@@ -43,7 +43,7 @@ def overlaps_of(grid: FrameGrid, cut: float, dtype: np.dtype[Any]) -> Overlaps:
                 values.append(row.astype(dtype))
                 at += row.size
     flat = np.concatenate(values).view(dtype.type(0).real.dtype)
-    return Overlaps(heads, np.array(rows, np.int64), flat)
+    return WindowOverlaps(heads, np.array(rows, np.int64), flat)
 
 
 def _shifted(grid: FrameGrid, s: int, u: int, cut: float) -> tuple[int, Array]:

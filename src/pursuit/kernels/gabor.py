@@ -47,7 +47,7 @@ class Frames(NamedTuple):
     weights: Array
 
 
-class Overlaps(NamedTuple):
+class WindowOverlaps(NamedTuple):
     """Inner products of windows: for two scales the first shift, the number of shifts, the place
     in `rows`, the ratio and the farthest reach; for a shift the place in `values` and the reach;
     the values."""
@@ -57,7 +57,7 @@ class Overlaps(NamedTuple):
     values: Array
 
 
-class Kept(NamedTuple):
+class KeptSpectra(NamedTuple):
     """Coefficients (channels, 2·size), the tree of maxima as the bits of numbers, where its levels
     start, and scratch: when a leaf and a node were last changed, which ones, the energies of a leaf
     and their bits, and the time."""
@@ -73,7 +73,9 @@ class Kept(NamedTuple):
     clock: Array
 
 
-def kept_for(channels: int, size: int, dtype: np.dtype[np.float32] | np.dtype[np.float64]) -> Kept:
+def kept_for(
+    channels: int, size: int, dtype: np.dtype[np.float32] | np.dtype[np.float64]
+) -> KeptSpectra:
     """Room for so many coefficients."""
     levels = [size // LEAF]
     while levels[-1] > TOP:
@@ -81,7 +83,7 @@ def kept_for(channels: int, size: int, dtype: np.dtype[np.float32] | np.dtype[np
     starts = np.concatenate([[0], np.cumsum(levels)])
     bits = f"i{dtype.itemsize}"
     energies = np.zeros(LEAF, dtype)
-    return Kept(
+    return KeptSpectra(
         np.zeros((channels, 2 * size), dtype),
         np.zeros(starts[-1], bits),
         starts,
@@ -107,7 +109,7 @@ def _add_energies(c: Array, weights: Array, energies: Array, before: float) -> N
 
 
 @strict
-def _look(frames: Frames, kept: Kept, leaf: int, s: int) -> None:
+def _look(frames: Frames, kept: KeptSpectra, leaf: int, s: int) -> None:
     """The maximum of a leaf of a scale."""
     first = 0
     if frames.bins[s] > LEAF:
@@ -125,7 +127,7 @@ def _look(frames: Frames, kept: Kept, leaf: int, s: int) -> None:
 
 
 @strict
-def _look_above(kept: Kept, level: int, node: int) -> None:
+def _look_above(kept: KeptSpectra, level: int, node: int) -> None:
     """The maximum of a node above the leaves."""
     tree, starts = kept.tree, kept.starts
     below = tree[
@@ -138,7 +140,7 @@ def _look_above(kept: Kept, level: int, node: int) -> None:
 
 
 @strict
-def look_through(frames: Frames, kept: Kept, s: int, first: int, last: int) -> None:
+def look_through(frames: Frames, kept: KeptSpectra, s: int, first: int, last: int) -> None:
     """Find the maxima of the leaves of a scale, from one to before another, and above them."""
     for leaf in range(first, last):
         _look(frames, kept, leaf, s)
@@ -159,7 +161,7 @@ def scale_of(frames: Frames, place: int) -> int:
 
 
 @strict
-def largest(frames: Frames, kept: Kept) -> tuple[int, float]:
+def largest(frames: Frames, kept: KeptSpectra) -> tuple[int, float]:
     """The place of the largest energy, the first of several, and that energy."""
     tree, starts = kept.tree, kept.starts
     top = len(starts) - 2
@@ -262,7 +264,7 @@ def add_all(frames: Frames, x: Array, atoms: Array, amplitudes: Array) -> None:
 @strict
 def choose(
     frames: Frames,
-    kept: Kept,
+    kept: KeptSpectra,
     b: Array,
     x: Array,
     scale: float,
@@ -305,7 +307,7 @@ def _take_off(c: Array, values: Array, re: float, im: float) -> None:
 
 
 @strict
-def _mark(kept: Kept, count: int, first: int, last: int) -> int:
+def _mark(kept: KeptSpectra, count: int, first: int, last: int) -> int:
     """Note the leaves of some entries, each once a step; how many are noted."""
     now = kept.clock[0]
     for leaf in range(first // LEAF, last // LEAF + 1):
@@ -328,8 +330,8 @@ def _nearest_bin(line: int, L: int, M: int, ratio: int) -> tuple[int, int]:
 @strict
 def _take_off_line(
     frames: Frames,
-    overlaps: Overlaps,
-    kept: Kept,
+    overlaps: WindowOverlaps,
+    kept: KeptSpectra,
     u: int,
     atom: tuple[int, int, int],
     image: int,
@@ -370,7 +372,7 @@ def _take_off_line(
 
 
 @strict
-def _look_at_changed(frames: Frames, kept: Kept, u: int, count: int) -> None:
+def _look_at_changed(frames: Frames, kept: KeptSpectra, u: int, count: int) -> None:
     """The maxima of the leaves that have changed, and of what is above them."""
     nodes, stamps, now = kept.nodes, kept.stamps, kept.clock[0]
     above = 0
@@ -391,7 +393,11 @@ def _look_at_changed(frames: Frames, kept: Kept, u: int, count: int) -> None:
 
 @strict
 def take_off(
-    frames: Frames, overlaps: Overlaps, kept: Kept, atom: tuple[int, int, int], amplitudes: Array
+    frames: Frames,
+    overlaps: WindowOverlaps,
+    kept: KeptSpectra,
+    atom: tuple[int, int, int],
+    amplitudes: Array,
 ) -> None:
     """What subtracting 2 Re(a·g e^{iωt}) from the residual does to the kept coefficients."""
     for u in range(len(frames.lengths)):

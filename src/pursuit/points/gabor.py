@@ -23,7 +23,7 @@ from pursuit.points.ambient import AmbientPoint
 from pursuit.points.base import Shift
 
 if TYPE_CHECKING:
-    from pursuit.kernels.gabor import Kept
+    from pursuit.kernels.gabor import KeptSpectra
 
 DRIFT = 0.1
 """The largest error of the chosen coefficient, relative to it, that does not have it renewed."""
@@ -56,7 +56,7 @@ class GaborPoint(AmbientPoint):
         self.b = self._rows(-f.gradient(np.zeros(atoms.shape)))
         # Coefficients are kept for a residual of a norm of about one, whatever the unit is.
         self.scale = ldexp(1.0, -frexp(norm(self.b))[1])
-        self._kept: Kept | None = None
+        self._kept: KeptSpectra | None = None
 
     def share(self) -> GaborPoint:
         other = object.__new__(GaborPoint)
