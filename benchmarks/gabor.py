@@ -63,12 +63,19 @@ def whole_sound(seconds: int) -> None:
     assert book.snr(signal)[0] >= 20
 
 
+def prepared(signal: np.ndarray) -> GaborPoint:
+    """The start of a run, with all coefficients and tables."""
+    point = GaborPoint(SquaredDistance(signal), Gabor(len(signal)), np.zeros(len(signal)))
+    z, slope = point.steepest()
+    point.move(slope, z)
+    return point
+
+
 def per_atom(seconds: int, steps: int) -> float:
     """Seconds an atom takes, after set-up."""
     signal = simulated(seconds)
     began = process_time()
-    point = GaborPoint(SquaredDistance(signal), Gabor(len(signal)), np.zeros(len(signal)))
-    point.steepest()
+    point = prepared(signal)
     ready = process_time()
     for _ in range(steps):
         z, slope = point.steepest()
@@ -82,9 +89,9 @@ def per_atom(seconds: int, steps: int) -> float:
 def against_signal_domain(steps: int) -> None:
     """The same steps both ways, some of each in turn, with spectra computed anew in one of them."""
     signal = simulated(60)
-    point = GaborPoint(SquaredDistance(signal), Gabor(len(signal)), np.zeros(len(signal)))
-    point.steepest()
+    point = prepared(signal)
     domain, found, times = SignalDomain(signal), ([], []), [0.0, 0.0]
+    domain.step()
 
     def ours() -> tuple[int, int, int]:
         z, slope = point.steepest()

@@ -118,12 +118,14 @@ def _book(result: Result, rows: Array, atoms: Gabor, margin: int, rate: float, f
     a = result.weights[:, None] * a
     half = (scales[s] - 1) / 2  # from the first sample of a window to its centre
     phase = np.angle(a) + (2 * np.pi * m / scales[s] * half)[:, None]
-    columns = (m * rate / scales[s], (n * grid.hops[s] + half - margin) / rate, scales[s])
+    centre = (n * grid.hops[s] + half - margin) / rate
     fit = result.x[:, margin : margin + length]
     return Book(
         np.repeat(np.arange(len(a)), channels),
         np.tile(np.arange(first, first + channels), len(a)),
-        *(np.repeat(column, channels) for column in columns),
+        np.repeat(m * rate / scales[s], channels),
+        np.repeat(centre, channels),
+        np.repeat(scales[s], channels),
         np.angle(np.exp(1j * phase)).ravel(),
         (2 * grid.peaks[s, None] * np.abs(a)).ravel(),
         rate,
