@@ -61,7 +61,10 @@ def test_the_first_hundred_atoms_are_those_of_the_signal_domain_algorithm(transc
     assert np.abs(sound() - result.x - residual).max() <= 1e-10
 
 
-@pytest.mark.parametrize("method", ["matching-pursuit", "random-pursuit", "orthogonal"])
+METHODS = ["matching-pursuit", "random-pursuit", "orthogonal", "greedy-greedy", "blended"]
+
+
+@pytest.mark.parametrize("method", METHODS)
 def test_kept_coefficients_change_no_number_of_a_run(method):
     signal = sound(400)
     kept = solve(SquaredDistance(signal), Gabor(400, (32, 64)), method, max_iter=30, tol=0)

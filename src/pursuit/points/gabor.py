@@ -49,7 +49,7 @@ class GaborPoint(AmbientPoint):
     _missed: bool
 
     def __init__(self, f: Objective, atoms: Gabor, x0: Array) -> None:
-        self.since = np.full(1, NEVER)
+        self.since = np.full(1, float(NEVER))  # which may be blended, as all arrays are
         super().__init__(f, atoms, x0)
         self.x = self.image = x0.astype(np.float64)
         self.base = np.zeros_like(self.x)
