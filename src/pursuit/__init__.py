@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from pursuit.atoms import Coordinates as Coordinates
     from pursuit.atoms import Dictionary as Dictionary
     from pursuit.atoms import FiniteAtoms as FiniteAtoms
+    from pursuit.atoms import Gabor as Gabor
     from pursuit.atoms import Groups as Groups
     from pursuit.atoms import Oracle as Oracle
     from pursuit.atoms import RankOne as RankOne
@@ -43,6 +44,8 @@ if TYPE_CHECKING:
     from pursuit.base.errors import MissingExtra as MissingExtra
     from pursuit.base.errors import PursuitError as PursuitError
     from pursuit.base.status import Status as Status
+    from pursuit.decomposing import Book as Book
+    from pursuit.decomposing import decompose as decompose
     from pursuit.encoding import Codes as Codes
     from pursuit.encoding import Encoder as Encoder
     from pursuit.encoding import encode as encode
@@ -94,6 +97,7 @@ _HOME = {
     "Coordinates": "atoms",
     "Dictionary": "atoms",
     "FiniteAtoms": "atoms",
+    "Gabor": "atoms",
     "Groups": "atoms",
     "Oracle": "atoms",
     "RankOne": "atoms",
@@ -133,6 +137,8 @@ _HOME = {
     "Plain": "rules.momentum",
     "Method": "methods",
     "solve": "solving.driver",
+    "decompose": "decomposing",
+    "Book": "decomposing",
     "encode": "encoding",
     "Encoder": "encoding",
     "Codes": "encoding",

@@ -17,7 +17,17 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 
-COMMANDS = ("constants", "decode", "denoise", "encode", "learn", "reproduce", "unmix")
+COMMANDS = (
+    "constants",
+    "decode",
+    "decompose",
+    "denoise",
+    "encode",
+    "learn",
+    "rebuild",
+    "reproduce",
+    "unmix",
+)
 
 for _name in COMMANDS:
     app.command(_name)(getattr(import_module(f"pursuit.commands.{_name}"), _name))

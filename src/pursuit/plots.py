@@ -132,6 +132,38 @@ def _cross(x: Array, y: Array, k: int, top: float, ax: Axes, colour: str) -> Non
     ax.plot([place], [top], "x", color=colour, markersize=8, markeredgewidth=2.2)
 
 
+def waveform(rows: Array, rate: float, ax: Axes | None = None) -> Axes:
+    """Samples of each channel (row) against seconds."""
+    ax = axes(ax)
+    seconds = np.arange(rows.shape[1]) / rate
+    for k, row in enumerate(rows):
+        ax.plot(seconds, row, linewidth=0.5, color=COLOURS[k % len(COLOURS)])
+    ax.set_ylabel("signal")
+    return ax
+
+
+def time_frequency(
+    density: Array, seconds: float, top: float, ax: Axes | None = None, *, decibels: float = 60.0
+) -> Axes:
+    """Energy over time (columns) and frequency (rows, up to `top`), in dB below the largest."""
+    ax = axes(ax)
+    peak = float(density.max()) or 1.0
+    shown = 10 * np.log10(np.maximum(density / peak, 10 ** (-decibels / 10)))
+    image = ax.imshow(
+        shown,
+        origin="lower",
+        aspect="auto",
+        extent=(0.0, seconds, 0.0, top),
+        cmap="magma",
+        vmin=-decibels,
+        vmax=0.0,
+    )
+    ax.figure.colorbar(image, ax=ax, label="dB", pad=0.01)
+    ax.set_xlabel("seconds")
+    ax.set_ylabel("frequency")
+    return ax
+
+
 def legend_below(figure: Figure, ax: Axes, columns: int = 3) -> None:
     """One legend for all Axes of a figure, under them, where it covers no curve."""
     lines, labels = ax.get_legend_handles_labels()

@@ -15,7 +15,7 @@ TESTS = Path(__file__).parents[1]
 LINES = [
     ["cli", "commands"],
     ["report"],
-    ["experiments", "unmixing", "estimators", "learning"],
+    ["experiments", "unmixing", "decomposing", "estimators", "learning"],
     ["torch", "encoding", "solving"],
     ["methods"],
     ["acceleration", "active"],

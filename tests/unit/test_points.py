@@ -9,6 +9,7 @@ from pursuit import (
     Coordinates,
     Dictionary,
     Function,
+    Gabor,
     Huber,
     InputError,
     LeastSquares,
@@ -22,10 +23,12 @@ from pursuit import (
     methods,
     solve,
 )
+from pursuit.base.growing import lengthened
 from pursuit.points import Needs, choose
 from pursuit.points.ambient import AmbientPoint
 from pursuit.points.blind import BlindPoint
 from pursuit.points.factored import DistancePoint, EntriesPoint
+from pursuit.points.gabor import GaborPoint
 from pursuit.points.gram import GramPoint
 from pursuit.points.linear import LinearPoint
 
@@ -141,3 +144,20 @@ def test_an_objective_of_a_user_need_not_know_of_points(name):
     for atoms in (Dictionary(ROWS), Coordinates(D)):
         result = solve(Bowl(), atoms, name, x0=np.ones(D), max_iter=30)
         assert result.value < 0.5 * D
+
+
+def test_coefficients_of_all_gabor_atoms_are_kept_for_a_distance_alone():
+    atoms, x0 = Gabor(100, (16, 32)), np.zeros(100)
+    assert type(choose(SquaredDistance(np.ones(100)), atoms, x0)) is GaborPoint
+    assert type(choose(SquaredDistance(np.ones(100)), atoms, x0, Needs.VECTOR)) is AmbientPoint
+    assert type(choose(LeastSquares(np.eye(100), np.ones(100)), atoms, x0)) is AmbientPoint
+
+
+def test_a_vector_that_grows_by_one_is_copied_a_few_times_only():
+    vector, places = np.arange(3.0), set()
+    for size in range(4, 1000):
+        vector = lengthened(vector, size)
+        places.add(id(vector.base))
+        assert vector[:3].tolist() == [0, 1, 2]
+        assert not vector[3:].any()
+    assert len(places) <= 10

@@ -4,6 +4,7 @@ from pursuit.atoms.base import Atom, AtomSet, FiniteAtoms, Unit
 from pursuit.atoms.cone import Cone
 from pursuit.atoms.coordinates import Coordinates
 from pursuit.atoms.dictionary import Dictionary
+from pursuit.atoms.gabor import Gabor
 from pursuit.atoms.groups import Groups
 from pursuit.atoms.oracle import Oracle
 from pursuit.atoms.rank_one import RankOne
@@ -17,6 +18,7 @@ __all__ = [
     "Coordinates",
     "Dictionary",
     "FiniteAtoms",
+    "Gabor",
     "Groups",
     "Oracle",
     "RankOne",

@@ -10,3 +10,4 @@ class AtomForm(Enum):
     ROWS = "the number of an atom of a finite set"
     AXES = "the number of a coordinate"
     PAIRS = "a pair (u, v) that stands for uvᵀ"
+    FRAMES = "a place in time, frequency and scale, and a phase in each channel"

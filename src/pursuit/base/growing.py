@@ -8,6 +8,15 @@ from pursuit.base.products import row_by_row, times
 from pursuit.base.validation import Array
 
 
+def lengthened(vector: Array, size: int) -> Array:
+    """`vector` with zeros after it: a view of a larger array, where zeros are left for more."""
+    room = vector.base
+    if not isinstance(room, np.ndarray) or room.shape != (room.size,) or room.size < size:
+        room = np.zeros(max(8, 2 * size), vector.dtype)
+        room[: len(vector)] = vector
+    return room[:size]
+
+
 class Numbers:
     """A vector that grows by a number."""
 

@@ -14,6 +14,7 @@ import numpy as np
 
 from pursuit.atoms.base import Atom, AtomSet, FiniteAtoms
 from pursuit.base.errors import InputError
+from pursuit.base.growing import lengthened
 from pursuit.base.validation import Array
 from pursuit.objectives.base import Objective
 from pursuit.points.ledger import Counts, Ledger
@@ -184,9 +185,8 @@ class Point(ABC):
 
     def _fit(self) -> None:
         """Make room for atoms that other points of the run have met."""
-        missing = self.ledger.size - len(self.coef)
-        if missing > 0:
-            self.coef = np.concatenate([self.coef, np.zeros(missing, self.coef.dtype)])
+        if self.ledger.size > len(self.coef):
+            self.coef = lengthened(self.coef, self.ledger.size)
 
     def _add(self, gamma: float, z: Atom) -> None:
         place = self.ledger.place(z)

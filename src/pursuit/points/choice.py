@@ -7,6 +7,7 @@ from enum import Enum
 from typing import Any
 
 from pursuit.atoms.base import AtomSet, FiniteAtoms
+from pursuit.atoms.forms import AtomForm
 from pursuit.base.errors import InputError
 from pursuit.base.validation import Array
 from pursuit.objectives.base import Objective
@@ -56,10 +57,13 @@ def choose(
     form: Any = f.form
     if not isinstance(form, PointForm):
         return _own(f, atoms, x0)
-    if form is PointForm.HESSIAN and needs is Needs.SLOPES and _fits(atoms, gram_bytes):
-        build: Callable[[Any, Any, Array], Point] = GramPoint
-    else:
-        build = KEEPING[form]
+    build: Callable[[Any, Any, Array], Point] = KEEPING[form]
+    if needs is Needs.SLOPES and atoms.form is AtomForm.FRAMES and f.mu == 1 and f.L == 1:
+        from pursuit.points.gabor import GaborPoint
+
+        build = GaborPoint  # f is ½‖x − b‖² and a constant
+    elif form is PointForm.HESSIAN and needs is Needs.SLOPES and _fits(atoms, gram_bytes):
+        build = GramPoint
     return build(f, atoms, x0)
 
 

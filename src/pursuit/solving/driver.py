@@ -139,6 +139,7 @@ def solve(
         if resume is not None:
             loop.keeper.resumed = continue_from(loop.running, resume)
         loop.observer.callback, loop.checkpoint = callback, checkpoint
+        loop.observer.goal, loop.observer.limit = (stop.goal or (0.0, ""))[0], stop.max_iter
         with bar(rules.name, stop.max_iter, progress) as loop.observer.bar:
             try:
                 return finish(loop.running, *loop.drive())

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from math import isfinite, log
 
 from pursuit.base.progress import Silent
 from pursuit.base.validation import Array
@@ -29,6 +30,10 @@ class Observer:
     """Looks at a run every so many iterations; looking changes no number of it."""
 
     bar: Silent
+    goal: float = 0.0
+    """The value at which the run ends, where one is known."""
+    limit: int = 0
+    """The most iterations."""
 
     def __init__(self, running: Running, every: int) -> None:
         self._running, self.every = running, every
@@ -51,10 +56,18 @@ class Observer:
         value, slope, counts = x.value(), x.largest_slope(), x.counts
         work = (counts.oracle_calls, counts.products)
         running.rows.append((t, seconds, value, slope, support, *work))
-        self.bar.update(t, f"value {value:.6g}")
+        self.bar.update(self._way(t, value), f"value {value:.6g}")
         if self.callback is None:
             return False
         return bool(self.callback(Snapshot(t, seconds, value, slope, support, x.vector.copy())))
+
+    def _way(self, t: int, value: float) -> float:
+        """How far the run is, in iterations: those made, or its share of the way to the goal,
+        by the logarithm of the value."""
+        first = self._running.rows[0][2]
+        if not (isfinite(value) and 0 < self.goal < first):
+            return t
+        return max(t, self.limit * log(first / max(value, self.goal)) / log(first / self.goal))
 
     def last_value(self) -> float:
         """The value at the end, which may come between two observations."""

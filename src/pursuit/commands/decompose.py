@@ -1,0 +1,130 @@
+"""`pursuit decompose`: the Gabor atoms of a sound, in a book."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from pursuit.base.errors import InputError
+from pursuit.commands.options import in_options
+
+OPTIONS = {
+    "snr": "--snr",
+    "rate": "--rate",
+    "scales": "--scales",
+    "max_atoms": "--max-atoms",
+    "resume": "--resume",
+    "; give its transpose": " (--columns)",
+}
+"""What the arguments of `pursuit.decompose` are here."""
+PICTURES = (".png", ".pdf", ".svg")
+INTERRUPTED = 130
+"""The exit code of a program that Ctrl-C ended."""
+
+
+def decompose(
+    sound: Annotated[Path, typer.Argument(help="A .wav file, or a .npy file with --rate.")],
+    out: Annotated[
+        Path, typer.Option("--out", "-o", help="The book to write, .npz or .csv.", metavar="FILE")
+    ],
+    snr: Annotated[
+        float, typer.Option(help="Signal over residual to reach, in dB.", metavar="NUMBER")
+    ] = 20.0,
+    figure: Annotated[
+        Path | None,
+        typer.Option(help="A picture to write: .png, .pdf or .svg.", metavar="FILE"),
+    ] = None,
+    rate: Annotated[
+        float | None, typer.Option(help="Samples in a second, for .npy.", metavar="NUMBER")
+    ] = None,
+    scales: Annotated[
+        str | None,
+        typer.Option(
+            help="Lengths of windows, powers of two: 64,256,1024. 64 to 8192 if not given.",
+            metavar="LIST",
+        ),
+    ] = None,
+    max_atoms: Annotated[
+        int | None, typer.Option(help="The most atoms of a channel.", metavar="NUMBER")
+    ] = None,
+    shared: Annotated[
+        bool, typer.Option("--shared", help="All channels share the places of their atoms.")
+    ] = False,
+    columns: Annotated[
+        bool, typer.Option("--columns", help="The columns of the .npy file are channels.")
+    ] = False,
+    resume: Annotated[
+        bool, typer.Option("--resume", help="Continue a run that was stopped.")
+    ] = False,
+    force: Annotated[
+        bool, typer.Option("--force", help="Write over a book that is there.")
+    ] = False,
+) -> None:
+    """Take a sound apart into waves with a beginning and an end, the largest first.
+
+    The book lists frequency, time, scale, phase and amplitude of each.
+    Channels are taken apart one by one, or with --shared together. A long
+    run is saved every half minute: the same command with --resume goes on.
+
+    pursuit decompose sound.wav --snr 20 -o book.npz --figure book.png
+    """
+    from pursuit.base.archive import writable_path
+    from pursuit.decomposing import decompose as decompose_signal
+    from pursuit.decomposing.book_files import ending
+    from pursuit.files.sounds import read_sound
+
+    ending("--out", out)
+    if writable_path(out).exists() and not force:
+        raise InputError(f"--out: {out} is there already; --force writes over it")
+    if figure is not None and writable_path(figure).suffix.lower() not in PICTURES:
+        raise InputError(f"--figure: expected a file that ends in .png, .pdf or .svg, got {figure}")
+    saved = out.with_name(f"{out.name}.checkpoint")
+    with in_options({**OPTIONS, "signal": str(sound)}), _telling_how_to_resume(saved):
+        samples, hertz = read_sound(sound, rate, columns)
+        book = decompose_signal(
+            samples,
+            hertz,
+            snr,
+            max_atoms=max_atoms,
+            scales=None if scales is None else _numbers(scales),
+            shared=shared,
+            checkpoint=saved,
+            resume=resume,
+        )
+    if figure is not None:
+        book.plot(samples).savefig(figure, dpi=150)
+    book.save(out)
+    for file in _checkpoints(saved):
+        file.unlink(missing_ok=True)
+    typer.echo(str(book))
+    if min(book.reached) < snr:
+        typer.echo(f"pursuit: {snr:g} dB were not reached with --max-atoms", err=True)
+    typer.echo(f"book: {out}" if figure is None else f"book: {out}, picture: {figure}")
+
+
+def _numbers(text: str) -> list[int]:
+    try:
+        return [int(part) for part in text.split(",")]
+    except ValueError:
+        raise InputError(f"scales: expected whole numbers and commas, got {text!r}") from None
+
+
+def _checkpoints(saved: Path) -> list[Path]:
+    """The checkpoint, or those of the channels."""
+    return [saved, *saved.parent.glob(f"{saved.name}.*")]
+
+
+@contextmanager
+def _telling_how_to_resume(saved: Path) -> Iterator[None]:
+    """Let Ctrl-C end in a sentence."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        there = any(file.exists() for file in _checkpoints(saved))
+        kept = "; the same command with --resume goes on from the last half minute"
+        typer.echo(f"pursuit: interrupted{kept if there else ''}", err=True)
+        raise typer.Exit(INTERRUPTED) from None

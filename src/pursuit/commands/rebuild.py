@@ -1,0 +1,38 @@
+"""`pursuit rebuild`: a book back to sound."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from pursuit.commands.options import in_options
+
+
+def rebuild(
+    book: Annotated[Path, typer.Argument(help="A book that `pursuit decompose` made.")],
+    out: Annotated[
+        Path, typer.Option("--out", "-o", help="The sound, .wav or .npy.", metavar="FILE")
+    ],
+    force: Annotated[
+        bool, typer.Option("--force", help="Write over a file that is there.")
+    ] = False,
+) -> None:
+    """Write the sum of the atoms of a book as sound.
+
+    A .wav file gets floating-point samples, a .npy file channels as rows.
+
+    pursuit rebuild book.npz -o sound.wav
+    """
+    from pursuit.base.archive import writable_path
+    from pursuit.base.errors import InputError
+    from pursuit.decomposing import Book
+    from pursuit.files.sounds import Sound, write_sound
+
+    if writable_path(out).exists() and not force:
+        raise InputError(f"--out: {out} is there already; --force writes over it")
+    with in_options({"book": str(book), str(out): f"--out: {out}"}):
+        listed = Book.load(book)
+        write_sound(out, Sound(listed.rebuild(), listed.rate))
+    typer.echo(f"{len(listed):,} atoms, {listed.length / listed.rate:.6g} s: {out}")

@@ -1,0 +1,92 @@
+"""Books in files: .npz with a checksum, .csv for other programs."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from pursuit.base.archive import ArchiveKind, load_archive, save_archive, whole_file
+from pursuit.base.errors import InputError
+from pursuit.base.validation import Array, count, positive
+from pursuit.decomposing.book import COLUMNS, WHOLE, Book, facts
+
+BOOK = ArchiveKind("book", "a book", "pursuit book", format=1)
+ENDINGS = (".npz", ".csv")
+FACTS = "# pursuit book "
+"""How the first line of a .csv file begins; what is no column follows, as JSON."""
+
+
+def ending(name: str, path: str | os.PathLike[str]) -> str:
+    """How a path ends, if books can be kept in such a file."""
+    if not isinstance(path, (str, os.PathLike)):
+        raise InputError(f"{name}: expected a path, got {type(path).__name__}")
+    suffix = Path(path).suffix.lower()
+    if suffix not in ENDINGS:
+        raise InputError(f"{name}: expected a file that ends in .npz or .csv, got {Path(path)}")
+    return suffix
+
+
+def save(book: Book, path: str | os.PathLike[str]) -> None:
+    """Write a book, whole or not at all."""
+    if ending("book", path) == ".npz":
+        columns = {name: getattr(book, name) for name in COLUMNS}
+        save_archive(path, BOOK, facts(book), columns)
+        return
+    with whole_file(path) as part, part.open("w", encoding="utf-8") as file:
+        file.write(FACTS + json.dumps(facts(book)) + "\n" + ",".join(COLUMNS) + "\n")
+        columns_ = (getattr(book, name).tolist() for name in COLUMNS)
+        file.writelines(",".join(map(repr, row)) + "\n" for row in zip(*columns_, strict=True))
+
+
+def load(path: str | os.PathLike[str]) -> Book:
+    """Read a book; what does not fit together is an input error."""
+    if ending("book", path) == ".npz":
+        stored = load_archive(path, BOOK)
+        return _checked(os.fspath(path), stored.arrays, stored.about)
+    if not os.path.exists(path):
+        raise InputError(f"book: there is no file {os.fspath(path)}")
+    try:
+        with open(path, encoding="utf-8") as file:
+            first, titles = file.readline(), file.readline().strip().split(",")
+            about = json.loads(first.removeprefix(FACTS)) if first.startswith(FACTS) else None
+            cells = [line.split(",") for line in file.read().splitlines()]
+            table = np.array(cells, np.float64).reshape(-1, len(titles))
+    except (ValueError, OSError) as error:
+        raise InputError(f"book: {os.fspath(path)} is not a book ({error})") from None
+    if about is None or tuple(titles) != COLUMNS:
+        raise InputError(f"book: {os.fspath(path)} is not a book that `save` wrote")
+    return _checked(os.fspath(path), dict(zip(COLUMNS, table.T, strict=True)), about)
+
+
+def _checked(path: str, columns: dict[str, Array], about: dict[str, Any]) -> Book:
+    try:
+        listed = {name: _column(name, columns[name]) for name in COLUMNS}
+        channels, reached = about["channels"], tuple(float(v) for v in about["reached"])
+        book = Book(
+            **listed,
+            rate=positive("rate", about["rate"]),
+            length=count("length", about["length"], minimum=1),
+            channels=None if channels is None else count("channels", channels, minimum=1),
+            reached=reached,
+        )
+    except (KeyError, TypeError, ValueError) as error:
+        raise InputError(f"book: {path} is not a book ({error})") from None
+    if len({len(column) for column in listed.values()}) > 1 or not _fits(book):
+        raise InputError(f"book: {path} is damaged, its columns do not fit together")
+    return book
+
+
+def _column(name: str, values: Array) -> Array:
+    column: Array = values.astype(np.int64 if name in WHOLE else np.float64)
+    if not np.isfinite(values).all():
+        raise ValueError(f"{name} is not a number everywhere")
+    return column
+
+
+def _fits(book: Book) -> bool:
+    within = (book.channel >= 0) & (book.channel < (book.channels or 1)) & (book.scale > 0)
+    return bool(within.all())

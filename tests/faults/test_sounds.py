@@ -1,0 +1,155 @@
+"""`pursuit decompose` and `pursuit rebuild`: kinds of sounds, bad ones, and a kill."""
+
+import subprocess
+import sys
+import time
+import wave
+
+import numpy as np
+import pytest
+from scipy.io import wavfile
+
+from pursuit import Book
+from pursuit.decomposing.book import COLUMNS
+
+RATE = 4000
+T = np.arange(3000) / RATE
+TONE = 0.5 * np.cos(2 * np.pi * 440 * T) * np.exp(-20 * (T - 0.4) ** 2)
+# The command as it is, but for saving its state often: more moments to be killed in.
+COMMAND = "from pursuit import cli; from pursuit.solving import loop; loop.SAVE_SECONDS = 0.05; "
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def write_24_bit(path, samples):
+    whole = np.round(samples * (2**23 - 1)).astype("<i4")
+    with wave.open(str(path), "wb") as file:
+        file.setnchannels(1)
+        file.setsampwidth(3)
+        file.setframerate(RATE)
+        file.writeframes(whole.view(np.uint8).reshape(-1, 4)[:, :3].tobytes())
+
+
+KINDS = {
+    "8-bit": lambda path: wavfile.write(path, RATE, np.round(TONE * 127 + 128).astype(np.uint8)),
+    "16-bit": lambda path: wavfile.write(path, RATE, np.round(TONE * 32767).astype(np.int16)),
+    "24-bit": lambda path: write_24_bit(path, TONE),
+    "32-bit": lambda path: wavfile.write(path, RATE, (TONE * (2**31 - 1)).astype(np.int32)),
+    "float": lambda path: wavfile.write(path, RATE, TONE.astype(np.float32)),
+}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_sound_of_any_kind_is_taken_apart_and_rebuilt(folder, pursuit, kind):
+    KINDS[kind]("s.wav")
+    code, said, errors = pursuit("decompose", "s.wav", "--snr", 15, "-o", "b.npz")
+    assert (code, errors) == (0, "")
+    assert "Book of" in said
+    book = Book.load("b.npz")
+    assert abs(book.frequency[0] - 440) <= 2
+    assert book.snr(TONE) >= 14.9
+    code, said, errors = pursuit("rebuild", "b.npz", "-o", "again.wav")
+    assert (code, errors) == (0, "")
+    rate, samples = wavfile.read("again.wav")
+    assert rate == RATE
+    assert np.abs(samples - book.rebuild()).max() <= 1e-7
+    assert sorted(p.name for p in folder.iterdir()) == ["again.wav", "b.npz", "s.wav"]
+
+
+def test_stereo_is_two_channels_one_by_one_or_sharing_atoms(folder, pursuit):
+    wavfile.write("s.wav", RATE, np.column_stack([TONE, -0.3 * TONE[::-1]]))
+    for options in ([], ["--shared"]):
+        command = ("decompose", "s.wav", "--snr", 12, "-o", "b.csv", "--force", *options)
+        code, _, errors = pursuit(*command, "--figure", "b.png")
+        assert (code, errors) == (0, "")
+        book = Book.load("b.csv")
+        assert book.channels == 2
+        assert set(book.channel.tolist()) == {0, 1}
+        assert (folder / "b.png").stat().st_size > 10_000
+    assert pursuit("rebuild", "b.csv", "-o", "x.npy")[0] == 0
+    assert np.load("x.npy").shape == (2, 3000)
+
+
+WRONG = [
+    (["no.wav"], "no.wav: there is no such file"),
+    (["text.wav"], "text.wav: is not a complete .wav file"),
+    (["cut.wav"], "cut.wav: is not a complete .wav file"),
+    (["sound.mp3"], "sound.mp3: expected a file that ends in .wav or .npy"),
+    (["silence.wav"], "silence.wav: it is silent, all samples are 0"),
+    (["short.wav"], "short.wav: 40 samples are shorter than a window; expected at least 64"),
+    (["tone.npy"], "--rate: tone.npy does not say it; expected samples in a second"),
+    (["nan.npy", "--rate", 100], "nan.npy: expected finite numbers, got nan at (7,)"),
+    (["tone.wav", "--rate", 100], "--rate: tone.wav says its own"),
+    (["tone.wav", "--snr", 0], "--snr: expected a positive number"),
+    (["tone.wav", "--scales", "64,x"], "--scales: expected whole numbers and commas"),
+    (["tone.wav", "--scales", "60"], "--scales: expected powers of two"),
+    (["tone.wav", "--max-atoms", 0], "--max-atoms: expected an integer of at least 1"),
+    (["tone.wav", "--figure", "b.txt"], "--figure: expected a file that ends in .png"),
+    (["tone.wav", "-o", "b.txt"], "--out: expected a file that ends in .npz or .csv"),
+    (["tone.wav", "-o", "there.npz"], "--out: there.npz is there already; --force"),
+    (["columns.npy", "--rate", 100], "columns.npy: expected channels as rows"),
+]
+
+
+@pytest.fixture
+def sounds(folder):
+    wavfile.write("tone.wav", RATE, TONE)
+    wavfile.write("silence.wav", RATE, np.zeros(3000, np.int16))
+    wavfile.write("short.wav", RATE, TONE[:40])
+    (folder / "text.wav").write_text("no sound at all")
+    (folder / "cut.wav").write_bytes((folder / "tone.wav").read_bytes()[:5000])
+    (folder / "sound.mp3").write_bytes(b"ID3")
+    (folder / "there.npz").write_bytes(b"")
+    np.save("tone.npy", TONE)
+    np.save("columns.npy", np.column_stack([TONE, TONE]))
+    np.save("nan.npy", np.where(np.arange(3000) == 7, np.nan, TONE))
+    return folder
+
+
+@pytest.mark.parametrize(("words", "sentence"), WRONG, ids=lambda v: str(v)[:30])
+def test_a_bad_sound_or_option_is_one_sentence(sounds, pursuit, words, sentence):
+    out = [] if "-o" in words else ["-o", "b.npz"]
+    code, said, errors = pursuit("decompose", *words, *out)
+    assert (code, said) == (2, "")
+    assert errors.startswith(f"pursuit: {sentence}")
+    assert errors.count("\n") == 1
+
+
+def test_a_file_that_is_no_book_is_not_rebuilt(sounds, pursuit):
+    np.savez("other.npz", a=TONE)
+    code, _, errors = pursuit("rebuild", "other.npz", "-o", "x.wav")
+    assert code == 2
+    assert errors.startswith("pursuit: other.npz: other.npz is not a book, or is damaged")
+
+
+def start(folder, *more):
+    words = ["decompose", folder / "noise.npy", "--rate", RATE, "--scales", "32,64,256"]
+    words += ["--snr", 30, "-o", folder / "b.npz", *more]
+    command = [sys.executable, "-c", COMMAND + "cli.main()", *map(str, words)]
+    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+
+
+def test_a_run_that_was_killed_and_resumed_gives_the_same_book(folder, pursuit):
+    np.save("noise.npy", np.random.default_rng(0).standard_normal((2, 4000)))
+    whole = ["decompose", "noise.npy", "--rate", RATE, "--scales", "32,64,256", "--snr", 30]
+    assert pursuit(*whole, "-o", "whole.npz")[0] == 0
+    # Killed in the first channel, then in the second.
+    for k in (0, 1):
+        saved, child = folder / f"b.npz.checkpoint.{k}", start(folder, "--resume")
+        while child.poll() is None and not saved.exists():
+            time.sleep(0.005)
+        child.kill()
+        child.communicate()
+        assert saved.exists()
+        assert not (folder / "b.npz").exists()
+    child = start(folder, "--resume")
+    _, errors = child.communicate()
+    assert (child.returncode, errors) == (0, b"")
+    expected, found = Book.load("whole.npz"), Book.load("b.npz")
+    for name in COLUMNS:
+        assert np.array_equal(getattr(expected, name), getattr(found, name)), name
+    assert not list(folder.glob("*.checkpoint*"))

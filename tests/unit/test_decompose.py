@@ -1,0 +1,199 @@
+"""Sounds taken apart: what is found where, books, and the way back."""
+
+import numpy as np
+import pytest
+
+from pursuit import Book, Gabor, InputError, SquaredDistance, decompose, plots, solve
+from pursuit.decomposing.book import COLUMNS
+from pursuit.decomposing.pictures import density
+
+RATE = 8000
+CLICK = 1.5
+T = np.arange(2 * RATE) / RATE
+
+
+def scene():
+    """A chirp from 500 to 2,500 Hz, tones of 800 and 3,000 Hz that begin and end, a click."""
+    chirp = 0.3 * np.cos(2 * np.pi * (500 * T + 500 * T**2))
+    low = 0.5 * np.cos(2 * np.pi * 800 * T) * ((T > 0.5) & (T < 1.2))
+    high = 0.4 * np.cos(2 * np.pi * 3000 * T) * ((T > 0.2) & (T < 1.8))
+    click = 4.0 * (np.arange(len(T)) == int(CLICK * RATE))
+    return {"chirp": chirp, "low": low, "high": high, "click": click}
+
+
+def soft(length=1200):
+    """Something that fades at both ends."""
+    t = np.arange(length)
+    return np.exp(-(((t - length / 2) / (length / 6)) ** 2)) * np.cos(0.3 * t + 2e-4 * t**2)
+
+
+@pytest.fixture(scope="module")
+def found():
+    noise = 0.01 * np.random.default_rng(1).standard_normal(len(T))
+    signal = sum(scene().values()) + noise
+    return signal, decompose(signal, RATE, 20)
+
+
+def parts(book):
+    """The atoms of each thing: those nearer to it than they are wide, and a little more."""
+    click = (np.abs(book.time - CLICK) < 0.004) & (book.scale <= 128)
+    wide = 30 + RATE / book.scale  # hertz
+    return {
+        "click": click,
+        "chirp": ~click & (np.abs(book.frequency - 500 - 1000 * book.time) < wide),
+        "low": ~click & (np.abs(book.frequency - 800) < wide) & (np.abs(book.time - 0.85) < 0.45),
+        "high": ~click & (np.abs(book.frequency - 3000) < wide),
+    }
+
+
+def test_a_chirp_two_tones_and_a_click_are_found_where_they_are(found):
+    _, book = found
+    near = parts(book)
+    everything = np.any(list(near.values()), axis=0)
+    assert book.energy[everything].sum() >= 0.99 * book.energy.sum()
+    for name, wave in scene().items():
+        fit = book[near[name]].rebuild()
+        assert fit @ wave >= 0.9 * np.sqrt((fit @ fit) * (wave @ wave)), name
+    for name, pitch in (("low", 800), ("high", 3000)):
+        longest = book[near[name]][0]
+        assert longest.scale[0] == 8192
+        assert abs(longest.frequency[0] - pitch) <= 0.5 * RATE / 8192, name
+    first = book[near["click"]][0]
+    assert abs(first.time[0] - CLICK) * RATE <= 8
+
+
+def test_the_picture_has_its_energy_where_the_book_has_it(found):
+    _, book = found
+    picture, top = density(book)
+    rows, columns = picture.shape
+    frequency = (np.arange(rows) + 0.5) * top / rows
+    time = (np.arange(columns) + 0.5) * 2 / columns
+    # The brightest frequency of a column is the chirp's, where it is alone.
+    alone = picture[:, (time > 0.05) & (time < 0.15)]
+    assert np.abs(frequency[alone.argmax(0)] - 500 - 1000 * 0.1).max() <= 80
+    column = picture[:, int(CLICK / 2 * columns)]
+    assert (column[(frequency > 100) & (frequency < 3500)] > 1e-6 * picture.max()).all()
+    figure = book.plot()
+    assert [ax.get_ylabel() for ax in figure.axes] == ["signal", "frequency", "dB"]
+    assert figure.axes[1].get_ylim() == (0.0, pytest.approx(top))
+
+
+def test_what_a_book_rebuilds_and_the_residual_of_the_run_are_the_signal():
+    signal = soft() + 0.2
+    book = decompose(signal, 100.0, 25, scales=(32, 128))
+    padded = np.pad(signal, 16)
+    run = solve(
+        SquaredDistance(padded), Gabor(len(padded), (32, 128)), rtol=10 ** (-25 / 20), tol=0
+    )
+    residual = (padded - run.x)[16:-16]
+    assert np.abs(book.rebuild() + residual - signal).max() <= 1e-10 * np.abs(signal).max()
+    assert len(book) == run.iterations
+    assert book.reached == pytest.approx(book.snr(signal))
+
+
+@pytest.mark.parametrize("snr", [3, 20, 41.5])
+def test_the_ratio_asked_for_is_reached_with_the_last_atom_needed(snr):
+    signal = soft()
+    book = decompose(signal, 1.0, snr, scales=(32, 64, 256))
+    assert book.snr(signal) >= snr
+    assert book[:-1].snr(signal) < snr
+
+
+def test_the_ends_of_a_signal_are_reached():
+    """Noise has energy at its very ends, where no window would be large."""
+    noise = np.random.default_rng(0).standard_normal(300)
+    book = decompose(noise, 1.0, 40, scales=(16, 32), max_atoms=5000)
+    assert book.snr(noise) >= 40
+
+
+def test_a_book_of_some_atoms_is_a_book(found):
+    signal, book = found
+    low = book[book.frequency < 500]
+    assert 0 < len(low) < len(book)
+    assert (low.frequency < 500).all()
+    rest = book[book.frequency >= 500]
+    assert np.allclose(low.rebuild() + rest.rebuild(), book.rebuild(), atol=1e-12)
+    assert np.array_equal(book[3].amplitude, book.amplitude[3:4])
+    assert len(book[:10]) == 10
+    assert low.reached == ()
+    with pytest.raises(InputError, match="book: expected a mask"):
+        book[np.ones(3, bool)]
+    with pytest.raises(InputError, match="signal: expected shape"):
+        book.snr(signal[1:])
+
+
+def test_a_book_prints_its_first_atoms(found):
+    _, book = found
+    lines = repr(book).splitlines()
+    assert lines[0].startswith(f"Book of {len(book)} atoms for 2 s at 8000 Hz, 20.0")
+    assert lines[-1] == f"   … and {len(book) - 5} more"
+    assert repr(book[:0]) == "Book of 0 atoms for 2 s at 8000 Hz"
+
+
+@pytest.mark.parametrize("ending", ["npz", "csv"])
+def test_a_saved_book_is_the_same_to_the_last_bit(tmp_path, ending):
+    rows = np.array([soft(), soft()[::-1] * 0.5])
+    book = decompose(rows, 100.0, 10, scales=(64,))
+    book.save(tmp_path / f"b.{ending}")
+    again = Book.load(tmp_path / f"b.{ending}")
+    for name in COLUMNS:
+        assert np.array_equal(getattr(book, name), getattr(again, name)), name
+        assert getattr(book, name).dtype == getattr(again, name).dtype
+    assert (again.rate, again.length, again.channels) == (100.0, 1200, 2)
+    assert again.reached == book.reached
+    assert np.array_equal(book.rebuild(), again.rebuild())
+    book[:0].save(tmp_path / f"none.{ending}")
+    assert len(Book.load(tmp_path / f"none.{ending}")) == 0
+
+
+def test_a_damaged_book_is_refused_in_a_sentence(tmp_path):
+    book = decompose(soft(), 100.0, 10, scales=(64,))
+    file = tmp_path / "b.npz"
+    book.save(file)
+    data = bytearray(file.read_bytes())
+    data[len(data) // 2] ^= 1
+    file.write_bytes(data)
+    with pytest.raises(InputError, match="is damaged, its checksum is that of other bytes"):
+        Book.load(file)
+    table = tmp_path / "b.csv"
+    book.save(table)
+    table.write_text(table.read_text().replace("amplitude", "size"))
+    with pytest.raises(InputError, match="is not a book that `save` wrote"):
+        Book.load(table)
+    table.write_text("a,b\n1,2\n")
+    with pytest.raises(InputError, match="is not a book"):
+        Book.load(table)
+    with pytest.raises(InputError, match=r"expected a file that ends in \.npz or \.csv"):
+        book.save(tmp_path / "b.txt")
+
+
+BAD = np.full(500, np.nan)
+WRONG = [
+    ((np.zeros(500), 1.0), {}, "signal: it is silent, all samples are 0"),
+    ((np.array([soft(), 0 * soft()]), 1.0), {}, "signal: channel 1 is silent"),
+    ((BAD, 1.0), {}, "signal: expected finite numbers, got nan at (0,)"),
+    ((soft(50), 1.0), {}, "signal: 50 samples are shorter than a window; expected at least 64"),
+    ((soft(500), 1.0), {"scales": (64, 512)}, "signal: 500 samples are shorter than a window"),
+    ((soft(500)[:, None], 1.0), {}, "signal: expected channels as rows, got 500 channels"),
+    ((np.ones((2, 2, 2)), 1.0), {}, "signal: expected samples, or channels as rows"),
+    ((soft(), 0.0), {}, "rate: expected a positive number"),
+    ((soft(), 1.0, -3), {}, "snr: expected a positive number"),
+    ((soft(), 1.0, 300), {}, "snr: expected at most 200 dB"),
+    ((soft(), 1.0), {"max_atoms": 0}, "max_atoms: expected an integer of at least 1"),
+    ((soft(), 1.0), {"scales": (100,)}, "scales: expected powers of two"),
+    ((soft(), 1.0), {"hop": 1}, "hop: expected 1/4, 1/8 or 1/16"),
+    ((soft(), 1.0), {"resume": True}, "resume: expected a checkpoint"),
+]
+
+
+@pytest.mark.parametrize(("arguments", "options", "words"), WRONG, ids=lambda v: str(v)[:20])
+def test_what_cannot_be_taken_apart_is_refused_in_a_sentence(arguments, options, words):
+    with pytest.raises(InputError) as error:
+        decompose(*arguments, **options)
+    assert str(error.value).startswith(words)
+
+
+def test_axes_of_ones_own_are_drawn_on():
+    ax = plots.figure(3, 3).subplots()
+    assert plots.waveform(np.ones((1, 5)), 5.0, ax) is ax
+    assert plots.time_frequency(np.ones((4, 5)), 1.0, 2.0, ax) is ax
