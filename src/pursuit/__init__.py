@@ -34,8 +34,10 @@ if TYPE_CHECKING:
     from pursuit.atoms import Dictionary as Dictionary
     from pursuit.atoms import FiniteAtoms as FiniteAtoms
     from pursuit.atoms import Groups as Groups
+    from pursuit.atoms import LocalAtoms as LocalAtoms
     from pursuit.atoms import Oracle as Oracle
     from pursuit.atoms import RankOne as RankOne
+    from pursuit.atoms import Shifts as Shifts
     from pursuit.atoms import Sphere as Sphere
     from pursuit.atoms import Transformed as Transformed
     from pursuit.atoms.sampling import Sampling as Sampling
@@ -95,8 +97,10 @@ _HOME = {
     "Dictionary": "atoms",
     "FiniteAtoms": "atoms",
     "Groups": "atoms",
+    "LocalAtoms": "atoms",
     "Oracle": "atoms",
     "RankOne": "atoms",
+    "Shifts": "atoms",
     "Sphere": "atoms",
     "Transformed": "atoms",
     "Function": "objectives",

@@ -48,7 +48,7 @@ class Corrective(Advance):
     """
 
     keeps_path: ClassVar[bool] = True
-    needs = Needs.VECTOR
+    needs = Needs.ONCE
     leaves_cone: ClassVar[str] = ""
 
     def start(self, run: Run) -> Improve:

@@ -5,8 +5,10 @@ from pursuit.atoms.cone import Cone
 from pursuit.atoms.coordinates import Coordinates
 from pursuit.atoms.dictionary import Dictionary
 from pursuit.atoms.groups import Groups
+from pursuit.atoms.local import LocalAtoms
 from pursuit.atoms.oracle import Oracle
 from pursuit.atoms.rank_one import RankOne
+from pursuit.atoms.shifts import Shifts
 from pursuit.atoms.sphere import Sphere
 from pursuit.atoms.transformed import Transformed
 
@@ -18,8 +20,10 @@ __all__ = [
     "Dictionary",
     "FiniteAtoms",
     "Groups",
+    "LocalAtoms",
     "Oracle",
     "RankOne",
+    "Shifts",
     "Sphere",
     "Transformed",
     "Unit",

@@ -28,6 +28,9 @@ OFF = 1e-6
 IMAGES = 256
 """Atoms whose images are computed together."""
 
+EXPANDED = 2**28
+"""Bytes of the largest matrix that is made of atoms which nobody stores."""
+
 
 class Unit(NamedTuple):
     """A set of unit atoms, and the norms that were divided out (None where they were all one)."""
@@ -150,14 +153,42 @@ class FiniteAtoms(AtomSet):
     def __len__(self) -> int: ...
 
     @property
-    @abstractmethod
     def matrix(self) -> Array:
-        """The atoms as rows, shape (n, d); d = product of `shape`."""
+        """The atoms as rows, shape (n, d); d = product of `shape`.
+
+        A set that stores no rows leaves this as it is: they are made where something needs them,
+        and refused where they would fill the memory.
+        """
+        return self._expanded
+
+    @cached_property
+    def _expanded(self) -> Array:
+        n, d = len(self), int(np.prod(self.shape))
+        if n * d * self.dtype.itemsize > EXPANDED:
+            raise InputError(
+                f"atoms: this needs the {n:,} × {d:,} matrix of all atoms of the "
+                f"{type(self).__name__}, which is never formed; expected a smaller set, or a "
+                "method without constants of the set, such as matching-pursuit or orthogonal"
+            )
+        return np.array([np.ravel(self.vector(j)) for j in range(n)], self.dtype)
 
     @property
     @abstractmethod
     def norms(self) -> Array:
         """‖z_j‖ for every atom."""
+
+    def support(self, z: Atom) -> tuple[Array, Array]:
+        """Where an atom is not zero, as places of the flattened space, and its entries there."""
+        entries = np.ravel(self.vector(z))
+        where = np.flatnonzero(entries)
+        return where, entries[where]
+
+    def reach(self, where: Array, entries: Array) -> tuple[Array, Array]:
+        """The atoms that may meet a vector with these entries alone, in the order of their
+        numbers, and their inner products with it."""
+        d = np.zeros(int(np.prod(self.shape)), entries.dtype)
+        d[where] = entries
+        return np.arange(len(self)), self.correlate(d.reshape(self.shape))
 
     @cached_property
     def lin(self) -> Lin:

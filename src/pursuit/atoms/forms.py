@@ -10,3 +10,5 @@ class AtomForm(Enum):
     ROWS = "the number of an atom of a finite set"
     AXES = "the number of a coordinate"
     PAIRS = "a pair (u, v) that stands for uvᵀ"
+    LOCAL = "the number of an atom that overlaps few others, of a set that says which"
+    SHIFTS = "the number of a template and of a place where it stands"

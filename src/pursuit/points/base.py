@@ -31,6 +31,10 @@ class Point(ABC):
     ledger: Ledger
     coef: Array
     looked: bool
+    local: bool = False
+    """Whether a step changes what is kept of few atoms alone, those that overlap its own."""
+    compiled: bool = False
+    """Whether a kernel makes its steps over translated templates."""
 
     # What f says here -------------------------------------------------------------------
 
@@ -77,9 +81,9 @@ class Point(ABC):
 
     # What f says at its coefficients ----------------------------------------------------
 
-    def assembled(self, atoms: AtomSet, origin: Array, coef: Array) -> Array:
-        """origin + Σ coef_j z_j over atoms with the handles of this run, rounded once."""
-        x, places = origin.astype(np.float64), np.flatnonzero(coef)
+    def assembled(self, atoms: AtomSet, origin: Array, coef: Array, places: Array) -> Array:
+        """origin + Σ coef_j z_j over the atoms at these places of this run, rounded once."""
+        x = origin.astype(np.float64)
         weights = coef[places].astype(np.float64)
         if isinstance(atoms, FiniteAtoms):
             x += atoms.combine_some(weights, places)
@@ -178,9 +182,20 @@ class Point(ABC):
         self._changed()
 
     @property
+    def used(self) -> Array:
+        """The places of the atoms with a coefficient, in increasing order."""
+        return np.flatnonzero(self.coef)
+
+    @property
     def support(self) -> int:
         """The number of distinct atoms in use."""
         return int(np.count_nonzero(self.coef))
+
+    @property
+    def steadiness(self) -> int:
+        """How many times longer than where all atoms change in every step what is kept by steps
+        stays true."""
+        return 1
 
     def _fit(self) -> None:
         """Make room for atoms that other points of the run have met."""

@@ -7,6 +7,7 @@ from enum import Enum
 from typing import Any
 
 from pursuit.atoms.base import AtomSet, FiniteAtoms
+from pursuit.atoms.forms import AtomForm
 from pursuit.base.errors import InputError
 from pursuit.base.validation import Array
 from pursuit.objectives.base import Objective
@@ -23,7 +24,8 @@ class Needs(Enum):
     """What a rule asks of a point."""
 
     SLOPES = "slopes along atoms, again and again"
-    VECTOR = "x itself and its gradient, or each atom but once: keeping all slopes would not pay"
+    VECTOR = "x itself and its gradient"
+    ONCE = "each atom but once: keeping all slopes would not pay where a step changes them all"
     VALUES = "values of f alone"
 
 
@@ -35,6 +37,8 @@ KEEPING: dict[PointForm, Callable[[Any, Any, Any], Point]] = {
     PointForm.ENTRIES: EntriesPoint.over,
 }
 """The points that keep x, or what stands for it."""
+LOCAL = (AtomForm.LOCAL, AtomForm.SHIFTS)
+"""The sets that say which atoms overlap."""
 
 
 def choose(
@@ -43,6 +47,7 @@ def choose(
     x0: Array,
     needs: Needs = Needs.SLOPES,
     gram_bytes: int | None = None,
+    alone: bool = True,
 ) -> Point:
     """A point of lin(A) at x0, in the representation that suits f, the set and the rule.
 
@@ -50,16 +55,34 @@ def choose(
     ----------
     gram_bytes
         The largest Gram matrix to form, `GRAM_BYTES` where not given. 0 forms none.
+    alone
+        Whether the point moves along one atom after another, and is not blended with others.
     """
     if needs is Needs.VALUES:
         return BlindPoint(f, atoms, x0)
     form: Any = f.form
     if not isinstance(form, PointForm):
         return _own(f, atoms, x0)
+    if alone and needs is not Needs.VECTOR and is_local(f, atoms):
+        return _local(f, atoms, x0)
     if form is PointForm.HESSIAN and needs is Needs.SLOPES and _fits(atoms, gram_bytes):
         build: Callable[[Any, Any, Array], Point] = GramPoint
     else:
         build = KEEPING[form]
+    return build(f, atoms, x0)
+
+
+def is_local(f: Objective, atoms: AtomSet) -> bool:
+    """Whether a step along an atom changes the slopes of those that overlap it alone."""
+    return f.identity and atoms.form in LOCAL and not atoms.one_sided
+
+
+def _local(f: Objective, atoms: AtomSet, x0: Array) -> Point:
+    """A point that the overlaps of the atoms keep up to date."""
+    from pursuit.points.local import LocalPoint, ShiftsPoint  # which load the compiler
+
+    points = {AtomForm.LOCAL: LocalPoint, AtomForm.SHIFTS: ShiftsPoint}
+    build: Callable[[Any, Any, Array], Point] = points[atoms.form]
     return build(f, atoms, x0)
 
 

@@ -25,8 +25,8 @@ class Finish:
 
     @np.errstate(over="ignore", invalid="ignore")
     def __call__(self, running: Running, status: Status, message: str) -> Result:
-        x, (vector, coef, value, slope) = running.stepper.x, running.verified
-        support = np.flatnonzero(coef)
+        x, (vector, coef, used, value, slope) = running.stepper.x, running.verified
+        support = used[coef[used] != 0]
         posed, beta = self.posed, running.stepper.beta
         return Result(
             x=vector,

@@ -29,9 +29,9 @@ class Recorder:
     def __init__(self) -> None:
         self.entries: Entries = {}
 
-    def record(self, coef: Array, offset: Array | None, seconds: float) -> None:
-        """Keep a point; `offset` are coefficients that those of the run count from."""
-        places = coef.nonzero()[0]
+    def record(self, coef: Array, places: Array, offset: Array | None, seconds: float) -> None:
+        """Keep a point, by the places of its non-zero coefficients; `offset` are coefficients that
+        those of the run count from."""
         size = len(places) if offset is None else int(np.count_nonzero(coef + offset))
         self.entries[size] = (seconds, places, coef[places])
 

@@ -1,0 +1,192 @@
+"""Matching pursuit over atoms that overlap few others: local updates and a tree of maxima.
+
+The tree holds the largest |s_j| of each leaf of `LEAF` correlations, of each two leaves, and so on
+up to all of them. Floats without their sign are in the order of their bits, so maxima are those of
+integers, which processors find many at a time.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from pursuit.base.validation import Array
+from pursuit.kernels.compiling import strict
+
+LEAF = 64
+"""Correlations that share a leaf of the tree."""
+ATOM, GAMMA, CORRELATION, VALUE, SUPPORT, TOUCHED, PRODUCTS = range(7)
+"""Places in the notes of a point: the last step, the value, the number of atoms in use, of those
+noted as moved along, and the work of a stretch."""
+
+
+class Kept(NamedTuple):
+    """Correlations s = Z∇f, their memory seen as integers, and the tree of their maxima."""
+
+    s: Array
+    bits: Array
+    tree: Array
+
+
+class Windows(NamedTuple):
+    """Templates that move.
+
+    Attributes
+    ----------
+    templates
+        Shape (K, channels, h, w).
+    cross
+        ⟨template l moved by (a, b), template k⟩ at [k, a + h − 1, (b + w − 1)K + l].
+    columns, rows
+        The numbers of places along the two axes.
+    """
+
+    templates: Array
+    cross: Array
+    rows: int
+    columns: int
+
+
+class Ends(NamedTuple):
+    """Where a stretch has to stop, since a test of the run might be met: a slope, a value of f
+    (−inf: none) and a number of atoms (0: none); and the products of an iteration."""
+
+    slope: float
+    value: float
+    atoms: int
+    work: float
+
+
+@strict
+def peak(bits: Array) -> int:
+    """The largest |s_j| of a few, as an integer."""
+    mask = np.iinfo(bits.dtype).max
+    best = bits[0] & mask
+    for t in range(bits.size):
+        best = max(best, bits[t] & mask)
+    return best  # type: ignore[no-any-return]
+
+
+@strict
+def fill(kept: Kept) -> None:
+    """Make the tree anew."""
+    bits, tree = kept.bits, kept.tree
+    leaves = tree.size // 2
+    for leaf in range(leaves):
+        first = leaf * LEAF
+        some = bits[first : min(first + LEAF, bits.size)]
+        tree[leaves + leaf] = peak(some) if some.size else 0
+    for node in range(leaves - 1, 0, -1):
+        tree[node] = max(tree[2 * node], tree[2 * node + 1])
+
+
+@strict
+def renew(kept: Kept, first: int, last: int) -> None:
+    """The tree over correlations first … last − 1, which have changed."""
+    bits, tree = kept.bits, kept.tree
+    leaves = tree.size // 2
+    low, high = first // LEAF, (last - 1) // LEAF
+    for leaf in range(low, high + 1):
+        tree[leaves + leaf] = peak(bits[leaf * LEAF : min(leaf * LEAF + LEAF, bits.size)])
+    low, high = (leaves + low) >> 1, (leaves + high) >> 1
+    while low >= 1:
+        for node in range(low, high + 1):
+            tree[node] = max(tree[2 * node], tree[2 * node + 1])
+        low, high = low >> 1, high >> 1
+
+
+@strict
+def take(kept: Kept, places: Array, products: Array, gamma: float) -> None:
+    """s_i ← s_i − γ·products_i at some places in increasing order, and the tree above them."""
+    s = kept.s
+    begin = 0
+    for k in range(places.size):
+        s[places[k]] -= gamma * products[k]
+        # A run of places that share leaves, or lie in neighbouring ones, is renewed as one.
+        if k + 1 == places.size or places[k + 1] // LEAF > places[k] // LEAF + 1:
+            renew(kept, places[begin], places[k] + 1)
+            begin = k + 1
+
+
+@strict
+def largest(kept: Kept) -> int:
+    """The lowest j with the largest |s_j|."""
+    bits, tree = kept.bits, kept.tree
+    mask = np.iinfo(bits.dtype).max
+    leaves, node, best = tree.size // 2, 1, tree[1]
+    while node < leaves:
+        node = 2 * node if tree[2 * node] == best else 2 * node + 1
+    first = (node - leaves) * LEAF
+    for j in range(first, min(first + LEAF, bits.size)):
+        if bits[j] & mask == best:
+            return j
+    return 0
+
+
+@strict
+def move(kept: Kept, windows: Windows, gradient: Array, z: int, gamma: float) -> None:
+    """x ← x − γz: the gradient under the template, and the correlations that it changes."""
+    templates, cross, rows, columns = windows
+    K, channels, h, w = templates.shape
+    place, k = z // K, z % K
+    i, j = place // columns, place % columns
+    for c in range(channels):
+        for a in range(h):
+            # Both are cut out first: only then does the loop below become vector instructions.
+            under, template = gradient[c, i + a, j : j + w], templates[k, c, a]
+            for t in range(under.size):
+                under[t] -= gamma * template[t]
+    left, right = max(0, j - w + 1), min(columns, j + w)
+    for a in range(max(0, i - h + 1), min(rows, i + h)):
+        first, last = (a * columns + left) * K, (a * columns + right) * K
+        some = kept.s[first:last]
+        begin = (left - j + w - 1) * K
+        products = cross[k, a - i + h - 1, begin : begin + some.size]
+        for t in range(some.size):
+            some[t] -= gamma * products[t]
+        renew(kept, first, last)
+
+
+@strict
+def note(coef: Array, touched: Array, notes: Array, z: int, gamma: float, fall: float) -> None:
+    """Book a step: its coefficient, and the value that falls."""
+    before = coef[z]
+    coef[z] -= gamma
+    if before == 0:
+        touched[int(notes[TOUCHED])] = z
+        notes[TOUCHED] += 1
+    notes[SUPPORT] += int(coef[z] != 0) - int(before != 0)
+    notes[VALUE] -= fall
+
+
+@strict
+def pursue(
+    kept: Kept,
+    windows: Windows,
+    gradient: Array,
+    coef: Array,
+    touched: Array,
+    bounds: Array,
+    squares: Array,
+    picks: Array,
+    most: int,
+    ends: Ends,
+    notes: Array,
+) -> int:
+    """Up to `most` iterations of matching pursuit, or along `picks`; how many were made."""
+    steepest, K = picks.size == 0, len(squares)
+    for t in range(most):
+        z = largest(kept) if steepest else picks[t]  # z_t = LMO_A(∇f(x_t)), or z_t ~ p
+        c = np.float64(kept.s[z])
+        wanted = c / bounds[z]
+        gamma = coef.dtype.type(wanted)
+        exact = np.float64(gamma)
+        move(kept, windows, gradient, z, gamma)  # x_{t+1} = x_t − γ z_t
+        note(coef, touched, notes, z, gamma, exact * (c - 0.5 * exact * squares[z % K]))
+        notes[ATOM], notes[GAMMA], notes[CORRELATION] = z, wanted, c
+        notes[PRODUCTS] += ends.work
+        met = notes[VALUE] <= ends.value or (ends.atoms > 0 and notes[SUPPORT] >= ends.atoms)
+        if met or (steepest and not abs(c) > ends.slope):
+            return t + 1
+    return most
