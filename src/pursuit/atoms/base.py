@@ -177,6 +177,16 @@ class FiniteAtoms(AtomSet):
     def norms(self) -> Array:
         """‖z_j‖ for every atom."""
 
+    @property
+    def period(self) -> int:
+        """A number of atoms after which their norms begin anew: n where that is not known."""
+        return len(self)
+
+    @property
+    def norm_range(self) -> tuple[float, float]:
+        """The norms of the shortest and of the longest atom."""
+        return float(self.norms.min()), float(self.norms.max())
+
     def support(self, z: Atom) -> tuple[Array, Array]:
         """Where an atom is not zero, as places of the flattened space, and its entries there."""
         entries = np.ravel(self.vector(z))

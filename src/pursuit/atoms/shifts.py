@@ -170,6 +170,14 @@ class Shifts(LocalAtoms):
         return np.tile(self.template_norms, self.rows * self.columns)
 
     @property
+    def period(self) -> int:
+        return len(self.templates)
+
+    @property
+    def norm_range(self) -> tuple[float, float]:
+        return float(self.template_norms.min()), float(self.template_norms.max())
+
+    @property
     def radius(self) -> float:
         return float(self.template_norms.max())
 

@@ -174,12 +174,16 @@ def pursue(
     ends: Ends,
     notes: Array,
 ) -> int:
-    """Up to `most` iterations of matching pursuit, or along `picks`; how many were made."""
+    """Up to `most` iterations of matching pursuit, or along `picks`; how many were made.
+
+    γ = c/h, with the bounds h and the squared norms of the atoms given for the templates, or for
+    all atoms.
+    """
     steepest, K = picks.size == 0, len(squares)
     for t in range(most):
         z = largest(kept) if steepest else picks[t]  # z_t = LMO_A(∇f(x_t)), or z_t ~ p
         c = np.float64(kept.s[z])
-        wanted = c / bounds[z]
+        wanted = c / bounds[z % bounds.size]
         gamma = coef.dtype.type(wanted)
         exact = np.float64(gamma)
         move(kept, windows, gradient, z, gamma)  # x_{t+1} = x_t − γ z_t

@@ -56,9 +56,12 @@ class LocalStretch:
 
     def _known_bounds(self, x: Point) -> Array | None:
         """h_j of γ = c/h_j; None where the step is more than that, or may make the value rise."""
-        squares = np.tile(_shifts(x).atoms.squares, len(x.coef) // len(_shifts(x).atoms.squares))
-        bounds = squares if self._step.exact else self._step.bounds(self._run.problem)
-        if bounds is None or (bounds < MONOTONE * squares).any():
+        squares, n = _shifts(x).atoms.squares, len(x.coef)
+        if self._step.exact:
+            return squares
+        kinds = np.arange(len(squares) if self._step.by_norm else n)
+        bounds = self._step.bounds_of(self._run.problem, kinds)
+        if bounds is None or (bounds < MONOTONE * squares[kinds % len(squares)]).any():
             return None
         return bounds
 
@@ -71,13 +74,13 @@ class LocalStretch:
         if not self._pick.exact:
             picks = self._pick.ahead(run, "picks", most)
             most = len(picks)
-        if most == 0:
+        if most == 0 or self._bounds is None:
             return None
         x.room(most)
         x.notes[kernels.PRODUCTS] = x.counts.products
         kept = (x.kept, x.windows, x.gradient, x.coef, x.touched)
-        rules = (self._bounds, x.atoms.squares, picks, most, self._ends(x))
-        steps = kernels.pursue(*kept, *rules, x.notes)
+        rules = (self._bounds, x.atoms.squares)
+        steps = kernels.pursue(*kept, *rules, picks, most, self._ends(x), x.notes)
         run.t += steps
         x.looked, x.counts.products = False, float(x.notes[kernels.PRODUCTS])
         if self._pick.exact:
