@@ -161,6 +161,28 @@ def note(coef: Array, touched: Array, notes: Array, z: int, gamma: float, fall: 
 
 
 @strict
+def move_all(
+    kept: Kept,
+    windows: Windows,
+    gradient: Array,
+    coef: Array,
+    touched: Array,
+    squares: Array,
+    places: Array,
+    gammas: Array,
+    notes: Array,
+) -> None:
+    """x ← x − Σ γ_k z_k, one after another; a γ that changes no coefficient is left out."""
+    for i in range(places.size):
+        z, gamma = places[i], gammas[i]
+        if coef[z] - gamma == coef[z]:
+            continue
+        c, exact = np.float64(kept.s[z]), np.float64(gamma)
+        move(kept, windows, gradient, z, gamma)
+        note(coef, touched, notes, z, gamma, exact * (c - 0.5 * exact * squares[z % squares.size]))
+
+
+@strict
 def pursue(
     kept: Kept,
     windows: Windows,

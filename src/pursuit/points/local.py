@@ -157,6 +157,11 @@ class LocalPoint(Point):
         self._touch(round(self.atoms.crowding))
         self.looked = False
 
+    def move_all(self, gammas: Array, places: Array, effects: Array) -> None:
+        for gamma, z in zip(gammas.astype(self.coef.dtype), places.tolist(), strict=True):
+            if self.coef[z] - gamma != self.coef[z]:
+                self.move(gamma, z)
+
     def _take(self, gamma: Any, z: Atom) -> None:
         """The gradient and the correlations after a step."""
         where, entries = self.atoms.support(z)
@@ -208,3 +213,11 @@ class ShiftsPoint(LocalPoint):
 
     def _take(self, gamma: Any, z: Atom) -> None:
         kernels.move(self.kept, self.windows, self.gradient, z, gamma)
+
+    def move_all(self, gammas: Array, places: Array, effects: Array) -> None:
+        self.room(len(places))
+        kept = (self.kept, self.windows, self.gradient, self.coef, self.touched)
+        steps = (self.atoms.squares, places, gammas.astype(self.coef.dtype), self.notes)
+        kernels.move_all(*kept, *steps)
+        self._touch(len(places) * round(self.atoms.crowding))
+        self.looked = False
