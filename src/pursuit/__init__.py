@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from pursuit.acceleration.adaptive import Adaptive as Adaptive
     from pursuit.active.blended import Blended as Blended
     from pursuit.active.orthogonal import Corrective as Corrective
+    from pursuit.active.orthogonal import LocalCorrective as LocalCorrective
     from pursuit.atoms import AtomSet as AtomSet
     from pursuit.atoms import Cone as Cone
     from pursuit.atoms import Coordinates as Coordinates
@@ -35,11 +36,14 @@ if TYPE_CHECKING:
     from pursuit.atoms import FiniteAtoms as FiniteAtoms
     from pursuit.atoms import Groups as Groups
     from pursuit.atoms import LocalAtoms as LocalAtoms
+    from pursuit.atoms import Operator as Operator
     from pursuit.atoms import Oracle as Oracle
     from pursuit.atoms import RankOne as RankOne
     from pursuit.atoms import Shifts as Shifts
+    from pursuit.atoms import SparseDictionary as SparseDictionary
     from pursuit.atoms import Sphere as Sphere
     from pursuit.atoms import Transformed as Transformed
+    from pursuit.atoms import Union as Union
     from pursuit.atoms.sampling import Sampling as Sampling
     from pursuit.base.errors import InputError as InputError
     from pursuit.base.errors import MissingExtra as MissingExtra
@@ -98,11 +102,14 @@ _HOME = {
     "FiniteAtoms": "atoms",
     "Groups": "atoms",
     "LocalAtoms": "atoms",
+    "Operator": "atoms",
     "Oracle": "atoms",
     "RankOne": "atoms",
     "Shifts": "atoms",
+    "SparseDictionary": "atoms",
     "Sphere": "atoms",
     "Transformed": "atoms",
+    "Union": "atoms",
     "Function": "objectives",
     "Huber": "objectives",
     "LeastSquares": "objectives",
@@ -130,6 +137,7 @@ _HOME = {
     "ValueSearch": "rules.steps",
     "Blended": "active.blended",
     "Corrective": "active.orthogonal",
+    "LocalCorrective": "active.orthogonal",
     "Greedy": "rules.advances",
     "Adaptive": "acceleration.adaptive",
     "Conjugate": "acceleration.accelerated",

@@ -94,7 +94,7 @@ def depends(pivot: float, norm2: float, reach: float, size: int, eps: float) -> 
     """Whether a squared distance from a span is nothing but rounding."""
     # z − Σ weights·z_i is a sum of vectors as long as these, squared.
     length = norm2**0.5 + reach
-    return pivot <= (DEPENDENT + size) * eps * length**2
+    return bool(pivot <= (DEPENDENT + size) * eps * length**2)
 
 
 def _lower(metric: Array) -> Array:

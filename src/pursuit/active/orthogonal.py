@@ -15,7 +15,12 @@ from pursuit.active.active_set import (
 )
 from pursuit.active.factor import Factor
 from pursuit.active.newton import descend
-from pursuit.active.overlapping import Clusters, Correction, CorrectiveMemory
+from pursuit.active.overlapping import (
+    Clusters,
+    Correction,
+    CorrectiveMemory,
+    Neighbours,
+)
 from pursuit.active.restricted import over
 from pursuit.atoms.base import Atom
 from pursuit.base.validation import Array
@@ -46,6 +51,7 @@ class Corrective(Advance):
     keeps_path: ClassVar[bool] = True
     needs = Needs.ONCE
     leaves_cone: ClassVar[str] = ""
+    _overlapping: ClassVar[type[Clusters] | type[Neighbours]] = Clusters
 
     def start(self, run: Run) -> Improve:
         if run.problem.atoms.one_sided:
@@ -54,12 +60,27 @@ class Corrective(Advance):
             return ConeCorrective(run)
         memory = run.remember("active", CorrectiveMemory())
         spanned = _CorrectiveRun(run, memory)
-        overlapping = Correction(run, memory, Clusters)
+        overlapping = Correction(run, memory, self._overlapping)
 
         def improve(x: Point) -> Progress:
             return overlapping(x) if x.local else spanned(x)
 
         return improve
+
+
+@dataclass(frozen=True)
+class LocalCorrective(Corrective):
+    """Locally orthogonal pursuit: a new atom, then the best coefficients of it and its neighbours.
+
+    Atoms in use that overlap the new one are corrected with it, the others stay as they are, so
+    that a step costs what the neighbourhood does however many atoms are in use (Mailhé, Gribonval,
+    Vandergheynst and Bimbot 2011). It is not orthogonal pursuit, which corrects all that hangs
+    together; but where a set does not say which of its atoms overlap, all of them may, and it is.
+    """
+
+    keeps_path: ClassVar[bool] = False
+    leaves_cone: ClassVar[str] = "corrects coefficients without keeping them from falling below 0"
+    _overlapping: ClassVar[type[Clusters] | type[Neighbours]] = Neighbours
 
 
 class _CorrectiveRun:

@@ -12,20 +12,16 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import ClassVar, Protocol
+from typing import Protocol
 
 import numpy as np
 
 from pursuit.active.active_set import EPS, ULPS, ActiveMemory, no_places
 from pursuit.active.factor import Factor, depends
 from pursuit.atoms.local import LocalAtoms
-from pursuit.base.errors import InputError
 from pursuit.base.growing import Numbers
 from pursuit.base.validation import Array
-from pursuit.points import Needs
 from pursuit.points.base import Point
-from pursuit.points.choice import is_local
-from pursuit.rules.advances import Advance, Improve
 from pursuit.rules.run import Progress, Run
 
 
@@ -242,26 +238,3 @@ class Correction:
         before = x.value()
         x.move_all(delta, places, np.empty(0))
         return float(np.abs(delta).max()), max(0.0, before - x.value())
-
-
-@dataclass(frozen=True)
-class LocalCorrective(Advance):
-    """Locally orthogonal pursuit: a new atom, then the best coefficients of it and its neighbours.
-
-    Atoms in use that overlap the new one are corrected with it, the others stay as they are, so
-    that a step costs what the neighbourhood does however many atoms are in use (Mailhé, Gribonval,
-    Vandergheynst and Bimbot 2011). It is not orthogonal pursuit: that corrects whole clusters.
-    """
-
-    needs = Needs.ONCE
-    leaves_cone: ClassVar[str] = "corrects coefficients without a bound"
-
-    def start(self, run: Run) -> Improve:
-        atoms = run.problem.atoms
-        if not is_local(run.problem.f, atoms):
-            raise InputError(
-                "method: local-orthogonal needs a SquaredDistance over atoms that overlap few "
-                f"others (Shifts, SparseDictionary), got {type(run.problem.f).__name__} over "
-                f"{type(atoms).__name__}; expected orthogonal there"
-            )
-        return Correction(run, run.remember("active", CorrectiveMemory()), Neighbours)

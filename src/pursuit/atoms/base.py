@@ -167,10 +167,15 @@ class FiniteAtoms(AtomSet):
         if n * d * self.dtype.itemsize > EXPANDED:
             raise InputError(
                 f"atoms: this needs the {n:,} × {d:,} matrix of all atoms of the "
-                f"{type(self).__name__}, which is never formed; expected a smaller set, or a "
-                "method without constants of the set, such as matching-pursuit or orthogonal"
+                f"{type(self).__name__}, which is never formed; expected a smaller set, or solve "
+                "with a method without constants of the set, such as matching-pursuit or orthogonal"
             )
-        return np.array([np.ravel(self.vector(j)) for j in range(n)], self.dtype)
+        return self._stacked(0, n)
+
+    def _stacked(self, first: int, last: int) -> Array:
+        """Atoms that nobody stores, as rows."""
+        numbers = range(first, min(last, len(self)))
+        return np.array([np.ravel(self.vector(j)) for j in numbers], self.dtype)
 
     @property
     @abstractmethod
@@ -227,7 +232,11 @@ class FiniteAtoms(AtomSet):
     def images(self, A: Any) -> Iterator[Any]:
         """A z_j for every atom of a linear map A, as the columns of one matrix after another."""
         for first in range(0, len(self), IMAGES):
-            yield A @ self.matrix[first : first + IMAGES].T
+            yield A @ self.some(first, first + IMAGES).T
+
+    def some(self, first: int, last: int) -> Array:
+        """The atoms first … last − 1 as rows."""
+        return self.matrix[first:last]
 
     def correlate_some(self, d: Array, places: Array) -> Array:
         """⟨z_j, d⟩ for the atoms at some places."""

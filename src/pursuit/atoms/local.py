@@ -49,6 +49,9 @@ class LocalAtoms(FiniteAtoms):
 
     # What follows from the support ------------------------------------------------------
 
+    def some(self, first: int, last: int) -> Array:
+        return self._stacked(first, last)
+
     def vector(self, z: Atom) -> Array:
         vector = np.zeros(int(np.prod(self.shape)), self.dtype)
         where, entries = self.support(z)

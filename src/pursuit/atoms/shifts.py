@@ -367,16 +367,14 @@ class Shifts(LocalAtoms):
         return channel, row, column
 
 
-class _Counts(NamedTuple):
+class _Sizes(NamedTuple):
     """(channels, rows, columns) of a template and of the signal."""
 
     template: tuple[int, int, int]
     frame: tuple[int, int, int]
 
 
-def _axes(
-    template: tuple[int, ...], shape: tuple[int, ...]
-) -> tuple[list[int], list[int], _Counts]:
+def _axes(template: tuple[int, ...], shape: tuple[int, ...]) -> tuple[list[int], list[int], _Sizes]:
     """The axes along which nothing moves, those along which templates do, and their sizes."""
     if len(template) != len(shape):
         raise InputError(
@@ -399,7 +397,7 @@ def _axes(
     pad = [1] * (2 - len(moving))
     channels = int(np.prod([shape[axis] for axis in still], dtype=np.int64))
     sizes = [[channels, *pad, *(of[axis] for axis in moving)] for of in (template, shape)]
-    return still, moving, _Counts(*(tuple(size) for size in sizes))  # type: ignore[arg-type]
+    return still, moving, _Sizes(*(tuple(size) for size in sizes))  # type: ignore[arg-type]
 
 
 def _fast(length: int) -> int:

@@ -48,7 +48,7 @@ class Windows(NamedTuple):
     columns: int
 
 
-class Ends(NamedTuple):
+class LocalEnds(NamedTuple):
     """Where a stretch has to stop, since a test of the run might be met: a slope, a value of f
     (−inf: none) and a number of atoms (0: none); and the products of an iteration."""
 
@@ -193,7 +193,7 @@ def pursue(
     squares: Array,
     picks: Array,
     most: int,
-    ends: Ends,
+    ends: LocalEnds,
     notes: Array,
 ) -> int:
     """Up to `most` iterations of matching pursuit, or along `picks`; how many were made.

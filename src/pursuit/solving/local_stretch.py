@@ -16,7 +16,7 @@ from pursuit.solving.compiled import CLOSE
 from pursuit.solving.stopping import Stopping
 
 if TYPE_CHECKING:
-    from pursuit.kernels.local import Ends
+    from pursuit.kernels.local import LocalEnds
     from pursuit.points.local import ShiftsPoint
     from pursuit.solving.ends import Watched
 
@@ -89,8 +89,8 @@ class LocalStretch:
         self._watched.best = min(self._watched.best, x.value())
         return self._progress(*x.notes[: kernels.VALUE].tolist())
 
-    def _ends(self, x: ShiftsPoint) -> Ends:
-        from pursuit.kernels.local import Ends
+    def _ends(self, x: ShiftsPoint) -> LocalEnds:
+        from pursuit.kernels.local import LocalEnds
 
         stop, first = self._stop, self._watched.first_value
         value = -inf
@@ -98,7 +98,7 @@ class LocalStretch:
             eps = float(np.finfo(x.coef.dtype).eps)
             value = stop.goal[0] + CLOSE * eps * max(abs(stop.goal[0]), abs(first))
         work = round(x.atoms.crowding) / len(x.atoms)
-        return Ends(stop.tol * self._watched.first_slope, value, stop.max_atoms or 0, work)
+        return LocalEnds(stop.tol * self._watched.first_slope, value, stop.max_atoms or 0, work)
 
     def _progress(self, atom: float, gamma: float, correlation: float) -> Progress:
         slope = abs(correlation) if self._pick.exact else nan
