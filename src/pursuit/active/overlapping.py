@@ -47,7 +47,7 @@ class Near:
         self.atoms = atoms
         self.places: list[int] = []
         self.products: list[dict[int, float]] = []
-        # Entries from one upwards; pages of zeros that are never written take no memory.
+        # Entries from one upwards: as sparse as the coefficients.
         self._entry = np.zeros(len(atoms), np.int32)
 
     def entry(self, place: int) -> int | None:
@@ -192,14 +192,14 @@ class Correction:
             self._near = Near(x.atoms)
             self._correcting = self._kind(self._near)
         for place in self.memory.active[len(self._near.places) :].tolist():
-            self._correcting.admit(place, self._near.measure(place), EPS[x.coef.dtype])
+            self._correcting.admit(place, self._near.measure(place), EPS[x.dtype])
 
     def _negligible(self, x: Point, z: int, c: float) -> bool:
         """Whether the oracle's slope is nothing but the rounding of the first one of the run."""
         slope = abs(c) / x.atoms.norm2(z) ** 0.5
         if self.memory.first_oracle is None:
             self.memory.first_oracle = slope
-        return not slope > ULPS * EPS[x.coef.dtype] * self.memory.first_oracle
+        return not slope > ULPS * EPS[x.dtype] * self.memory.first_oracle
 
     def _enter(self, x: Point, z: int, c: float) -> tuple[int, float, int | None]:
         """The steepest atom that does not depend on others, its slope and its entry."""
@@ -221,7 +221,7 @@ class Correction:
         """Let an atom in unless it depends on the others; remember either."""
         assert self._near is not None
         memory = self.memory
-        entered = self._correcting.admit(z, self._near.measure(z), EPS[x.coef.dtype])
+        entered = self._correcting.admit(z, self._near.measure(z), EPS[x.dtype])
         if entered:
             memory.active = np.append(memory.active, z)
         else:

@@ -217,7 +217,7 @@ class Shifts(LocalAtoms):
         return out.reshape(-1)
 
     def dual_norm(self, d: Array) -> float:
-        return max(float(np.abs(block).max()) for _, _, block in self._blocks(d))
+        return max(float(max(block.max(), -block.min())) for _, _, block in self._blocks(d))
 
     def _common(self, d: Array) -> np.dtype[Any]:
         return np.dtype(np.result_type(d.dtype, self.dtype))
@@ -251,14 +251,13 @@ class Shifts(LocalAtoms):
         """Σ over channels and entries of templates with a piece of signal, where no end wraps."""
         from scipy import fft
 
-        if sizes[0] == 1:
-            spectrum = fft.rfft(piece[:, 0], sizes[1], axis=-1)
-            turned = self._spectra(sizes, piece.dtype)
-            single: Array = fft.irfft(np.einsum("cw,kcw->kw", spectrum, turned), sizes[1])
-            return single[:, None]
-        spectrum = fft.rfftn(piece, sizes, axes=(1, 2))
+        axes = (-1,) if sizes[0] == 1 else (-2, -1)
+        spectrum = fft.rfftn(piece, sizes[-len(axes) :], axes=axes)
         turned = self._spectra(sizes, piece.dtype)
-        valid: Array = fft.irfftn(np.einsum("chw,kchw->khw", spectrum, turned), sizes, axes=(1, 2))
+        product = spectrum[0] * turned[:, 0]
+        for channel in range(1, len(spectrum)):
+            product += spectrum[channel] * turned[:, channel]
+        valid: Array = fft.irfftn(product, sizes[-len(axes) :], axes=axes)
         return valid
 
     def _spectra(self, sizes: tuple[int, int], dtype: np.dtype[Any]) -> Array:
@@ -268,10 +267,9 @@ class Shifts(LocalAtoms):
         key = (sizes, dtype)
         if key not in self._transforms:
             templates = self.templates.astype(dtype, copy=False)
-            if sizes[0] == 1:
-                self._transforms[key] = fft.rfft(templates[:, :, 0], sizes[1], axis=-1).conj()
-            else:
-                self._transforms[key] = fft.rfftn(templates, sizes, axes=(2, 3)).conj()
+            axes = (-1,) if sizes[0] == 1 else (-2, -1)
+            spectra = fft.rfftn(templates, sizes[-len(axes) :], axes=axes)
+            self._transforms[key] = spectra.conj()
         return self._transforms[key]
 
     @cached_property

@@ -1,8 +1,8 @@
 """Matching pursuit over atoms that overlap few others: local updates and a tree of maxima.
 
-The tree holds the largest |s_j| of each leaf of `LEAF` correlations, of each two leaves, and so on
-up to all of them. Floats without their sign are in the order of their bits, so maxima are those of
-integers, which processors find many at a time.
+The tree holds the largest |s_j| of each leaf of `LEAF` correlations, of each `FORK` leaves, and so
+on up to all of them. Floats without their sign are in the order of their bits, so maxima are those
+of integers, which processors find many at a time.
 """
 
 from __future__ import annotations
@@ -16,17 +16,43 @@ from pursuit.kernels.compiling import strict
 
 LEAF = 64
 """Correlations that share a leaf of the tree."""
-ATOM, GAMMA, CORRELATION, VALUE, SUPPORT, TOUCHED, PRODUCTS = range(7)
-"""Places in the notes of a point: the last step, the value, the number of atoms in use, of those
-noted as moved along, and the work of a stretch."""
+FORK = 16
+"""Nodes of the tree that share one above them: together in a line of the cache, so that the way
+down a tree over millions of correlations waits for memory a few times only."""
+ATOM, GAMMA, CORRELATION, VALUE, SUPPORT, MET, PRODUCTS = range(7)
+"""Places in the notes of a point: the last step, the value, the number of atoms in use, of those in
+the book, and the work of a stretch."""
+SPREAD = 2654435761
+"""Neighbours are spread over the slots of a book: 2³² over the golden ratio."""
 
 
 class Kept(NamedTuple):
-    """Correlations s = Z∇f, their memory seen as integers, and the tree of their maxima."""
+    """Correlations s = Z∇f, their memory seen as integers, and the tree of their maxima, whose
+    levels begin at these places: the leaves first, at last the one node above all."""
 
     s: Array
     bits: Array
     tree: Array
+    levels: Array
+
+
+def planted(s: Array) -> Kept:
+    """Correlations with the room for their tree."""
+    levels, width = [0], -(-s.size // LEAF)
+    while width > 1:
+        width = -(-width // FORK)
+        levels.append(levels[-1] + FORK * width)  # the level below, filled up with zeros
+    bits = s.view(f"i{s.itemsize}")
+    return Kept(s, bits, np.zeros(levels[-1] + 1, bits.dtype), np.array(levels))
+
+
+class Book(NamedTuple):
+    """Sparse coefficients: the atoms met in their order, their weights, and for each of them a
+    slot of a table (−1: empty) that finds it again."""
+
+    atoms: Array
+    weights: Array
+    slots: Array
 
 
 class Windows(NamedTuple):
@@ -71,29 +97,22 @@ def peak(bits: Array) -> int:
 @strict
 def fill(kept: Kept) -> None:
     """Make the tree anew."""
-    bits, tree = kept.bits, kept.tree
-    leaves = tree.size // 2
-    for leaf in range(leaves):
-        first = leaf * LEAF
-        some = bits[first : min(first + LEAF, bits.size)]
-        tree[leaves + leaf] = peak(some) if some.size else 0
-    for node in range(leaves - 1, 0, -1):
-        tree[node] = max(tree[2 * node], tree[2 * node + 1])
+    renew(kept, 0, kept.bits.size)
 
 
 @strict
 def renew(kept: Kept, first: int, last: int) -> None:
     """The tree over correlations first … last − 1, which have changed."""
-    bits, tree = kept.bits, kept.tree
-    leaves = tree.size // 2
+    bits, tree, levels = kept.bits, kept.tree, kept.levels
     low, high = first // LEAF, (last - 1) // LEAF
     for leaf in range(low, high + 1):
-        tree[leaves + leaf] = peak(bits[leaf * LEAF : min(leaf * LEAF + LEAF, bits.size)])
-    low, high = (leaves + low) >> 1, (leaves + high) >> 1
-    while low >= 1:
+        tree[leaf] = peak(bits[leaf * LEAF : min(leaf * LEAF + LEAF, bits.size)])
+    for level in range(1, levels.size):
+        below, here = levels[level - 1], levels[level]
+        low, high = low // FORK, high // FORK
         for node in range(low, high + 1):
-            tree[node] = max(tree[2 * node], tree[2 * node + 1])
-        low, high = low >> 1, high >> 1
+            begin = below + node * FORK
+            tree[here + node] = peak(tree[begin : begin + FORK])
 
 
 @strict
@@ -112,16 +131,17 @@ def take(kept: Kept, places: Array, products: Array, gamma: float) -> None:
 @strict
 def largest(kept: Kept) -> int:
     """The lowest j with the largest |s_j|."""
-    bits, tree = kept.bits, kept.tree
+    bits, tree, levels = kept.bits, kept.tree, kept.levels
     mask = np.iinfo(bits.dtype).max
-    leaves, node, best = tree.size // 2, 1, tree[1]
-    while node < leaves:
-        node = 2 * node if tree[2 * node] == best else 2 * node + 1
-    first = (node - leaves) * LEAF
-    for j in range(first, min(first + LEAF, bits.size)):
-        if bits[j] & mask == best:
-            return j
-    return 0
+    best, node = tree[levels[levels.size - 1]], 0
+    for level in range(levels.size - 2, -1, -1):
+        node *= FORK
+        while tree[levels[level] + node] != best:
+            node += 1
+    j = node * LEAF
+    while bits[j] & mask != best:
+        j += 1
+    return j
 
 
 @strict
@@ -149,14 +169,36 @@ def move(kept: Kept, windows: Windows, gradient: Array, z: int, gamma: float) ->
 
 
 @strict
-def note(coef: Array, touched: Array, notes: Array, z: int, gamma: float, fall: float) -> None:
+def entry(book: Book, notes: Array, z: int) -> int:
+    """Where an atom is in the book; a new one is entered with a weight of zero."""
+    atoms, weights, slots = book
+    mask = slots.size - 1
+    slot = ((z * SPREAD) >> 8) & mask
+    while slots[slot] >= 0:
+        if atoms[slots[slot]] == z:
+            return slots[slot]  # type: ignore[no-any-return]
+        slot = (slot + 1) & mask
+    new = int(notes[MET])
+    slots[slot], atoms[new], weights[new] = new, z, 0
+    notes[MET] += 1
+    return new
+
+
+@strict
+def entered(book: Book, atoms: Array, weights: Array) -> None:
+    """Enter atoms and their weights in an empty book."""
+    notes = np.zeros(MET + 1)
+    for k in range(atoms.size):
+        book.weights[entry(book, notes, atoms[k])] = weights[k]
+
+
+@strict
+def note(book: Book, notes: Array, z: int, gamma: float, fall: float) -> None:
     """Book a step: its coefficient, and the value that falls."""
-    before = coef[z]
-    coef[z] -= gamma
-    if before == 0:
-        touched[int(notes[TOUCHED])] = z
-        notes[TOUCHED] += 1
-    notes[SUPPORT] += int(coef[z] != 0) - int(before != 0)
+    weights, place = book.weights, entry(book, notes, z)
+    before = weights[place]
+    weights[place] -= gamma
+    notes[SUPPORT] += int(weights[place] != 0) - int(before != 0)
     notes[VALUE] -= fall
 
 
@@ -165,8 +207,7 @@ def move_all(
     kept: Kept,
     windows: Windows,
     gradient: Array,
-    coef: Array,
-    touched: Array,
+    book: Book,
     squares: Array,
     places: Array,
     gammas: Array,
@@ -175,11 +216,12 @@ def move_all(
     """x ← x − Σ γ_k z_k, one after another; a γ that changes no coefficient is left out."""
     for i in range(places.size):
         z, gamma = places[i], gammas[i]
-        if coef[z] - gamma == coef[z]:
+        weight = book.weights[entry(book, notes, z)]
+        if weight - gamma == weight:
             continue
         c, exact = np.float64(kept.s[z]), np.float64(gamma)
         move(kept, windows, gradient, z, gamma)
-        note(coef, touched, notes, z, gamma, exact * (c - 0.5 * exact * squares[z % squares.size]))
+        note(book, notes, z, gamma, exact * (c - 0.5 * exact * squares[z % squares.size]))
 
 
 @strict
@@ -187,8 +229,7 @@ def pursue(
     kept: Kept,
     windows: Windows,
     gradient: Array,
-    coef: Array,
-    touched: Array,
+    book: Book,
     bounds: Array,
     squares: Array,
     picks: Array,
@@ -206,10 +247,10 @@ def pursue(
         z = largest(kept) if steepest else picks[t]  # z_t = LMO_A(∇f(x_t)), or z_t ~ p
         c = np.float64(kept.s[z])
         wanted = c / bounds[z % bounds.size]
-        gamma = coef.dtype.type(wanted)
+        gamma = book.weights.dtype.type(wanted)
         exact = np.float64(gamma)
         move(kept, windows, gradient, z, gamma)  # x_{t+1} = x_t − γ z_t
-        note(coef, touched, notes, z, gamma, exact * (c - 0.5 * exact * squares[z % K]))
+        note(book, notes, z, gamma, exact * (c - 0.5 * exact * squares[z % K]))
         notes[ATOM], notes[GAMMA], notes[CORRELATION] = z, wanted, c
         notes[PRODUCTS] += ends.work
         met = notes[VALUE] <= ends.value or (ends.atoms > 0 and notes[SUPPORT] >= ends.atoms)

@@ -9,6 +9,7 @@ stored arrays: no product with the atoms is needed for either.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from typing import Any
 
 import numpy as np
 
@@ -81,10 +82,9 @@ class Point(ABC):
 
     # What f says at its coefficients ----------------------------------------------------
 
-    def assembled(self, atoms: AtomSet, origin: Array, coef: Array, places: Array) -> Array:
-        """origin + Σ coef_j z_j over the atoms at these places of this run, rounded once."""
-        x = origin.astype(np.float64)
-        weights = coef[places].astype(np.float64)
+    def assembled(self, atoms: AtomSet, origin: Array, weights: Array, places: Array) -> Array:
+        """origin + Σ weights_k z_k over the atoms at these places of this run, rounded once."""
+        x, weights = origin.astype(np.float64), weights.astype(np.float64)
         if isinstance(atoms, FiniteAtoms):
             x += atoms.combine_some(weights, places)
         else:
@@ -180,6 +180,15 @@ class Point(ABC):
                 )
             mine[...] = arrays[name]
         self._changed()
+
+    def weights(self, places: Array) -> Array:
+        """The coefficients of the atoms at some places."""
+        return self.coef[places]
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """The precision of the run."""
+        return self.coef.dtype
 
     @property
     def used(self) -> Array:

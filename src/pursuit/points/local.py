@@ -35,26 +35,20 @@ class LocalPoint(Point):
     def __init__(self, f: SquaredDistance, atoms: LocalAtoms, x0: Array) -> None:
         self.f, self.atoms, self.x0 = f, atoms, x0
         self.counts, self.ledger = Counts(), Ledger(atoms)
-        self._allocate(np.dtype(np.result_type(f.dtype, atoms.dtype, x0.dtype)))
-        self._correlate(x0)
+        dtype = np.result_type(f.dtype, atoms.dtype, x0.dtype)
+        gradient = f.gradient(x0).astype(dtype, copy=False)
+        self._begin(self._laid_out(gradient), atoms.correlate(gradient).astype(dtype, copy=False))
         self.counts.setup += 1
 
-    def _allocate(self, dtype: np.dtype[np.floating]) -> None:
-        n = len(self.atoms)
-        # Pages of zeros that are never written take no memory: the coefficients are sparse.
-        self.coef = np.zeros(n, dtype)
-        self.s = np.empty(n, dtype)
-        bits, leaves = self.s.view(f"i{dtype.itemsize}"), -(-n // kernels.LEAF)
-        nodes = 2 << (leaves - 1).bit_length()
-        self.kept = kernels.Kept(self.s, bits, np.zeros(nodes, bits.dtype))
-        self.touched, self.notes = np.empty(64, np.int64), np.zeros(7)
+    def _begin(self, gradient: Array, s: Array) -> None:
+        self.gradient, self.s, self.kept = gradient, s, kernels.planted(s)
+        self.notes = np.zeros(7)
+        self.book = _opened(np.empty(0, np.int64), np.empty(0, s.dtype), 64)
         self.looked = False
+        self._measure()
 
-    def _correlate(self, x: Array) -> None:
-        """What is kept, computed from x itself."""
-        gradient = self.f.gradient(x)
-        self.gradient = self._laid_out(gradient.astype(self.coef.dtype))
-        self.s[...] = self.atoms.correlate(gradient)
+    def _measure(self) -> None:
+        """The value and the maxima of what is kept."""
         self.notes[kernels.VALUE] = half_square(self.gradient)
         kernels.fill(self.kept)
 
@@ -62,25 +56,23 @@ class LocalPoint(Point):
         other = object.__new__(type(self))
         other.f, other.atoms, other.x0 = self.f, self.atoms, self.x0
         other.counts, other.ledger = self.counts, self.ledger
-        other._allocate(self.coef.dtype)
-        other.gradient = np.empty_like(self.gradient)
+        other._begin(np.zeros_like(self.gradient), np.zeros_like(self.s))
         return other
 
     def arrays(self) -> dict[str, Array]:
-        used = self.used
-        value = self.notes[kernels.VALUE : kernels.VALUE + 1]
-        stored = {"used": used, "weights": self.coef[used], "value": value}
+        met, value = int(self.notes[kernels.MET]), self.notes[kernels.VALUE : kernels.VALUE + 1]
+        atoms, weights, _ = self.book
+        stored = {"atoms": atoms[:met], "weights": weights[:met], "value": value}
         return {**stored, "gradient": self.gradient, "s": self.s}
 
     def restore(self, arrays: dict[str, Array]) -> None:
-        if not {"used", "weights", "value", "gradient", "s"} <= arrays.keys():
+        if not {"atoms", "weights", "value", "gradient", "s"} <= arrays.keys():
             raise InputError("a point of another kind was stored; expected a run of the same set")
-        self.coef[self.used] = 0
-        used = arrays["used"]
-        self.coef[used] = arrays["weights"]
-        self.touched = np.array([*used, *[0] * 64], np.int64)
+        weights = arrays["weights"]
+        self.book = _opened(arrays["atoms"], weights, 64)
         self.notes[kernels.VALUE] = arrays["value"][0]
-        self.notes[kernels.SUPPORT] = self.notes[kernels.TOUCHED] = len(used)
+        self.notes[kernels.SUPPORT] = np.count_nonzero(weights)
+        self.notes[kernels.MET] = len(weights)
         self.gradient[...], self.s[...] = arrays["gradient"], arrays["s"]
         kernels.fill(self.kept)
         self._changed()
@@ -97,7 +89,7 @@ class LocalPoint(Point):
 
     @property
     def vector(self) -> Array:
-        x: Array = (self.f.b + self._natural(self.gradient)).astype(self.coef.dtype)
+        x: Array = (self.f.b + self._natural(self.gradient)).astype(self.s.dtype)
         return x
 
     def value(self) -> float:
@@ -138,9 +130,30 @@ class LocalPoint(Point):
 
     @property
     def used(self) -> Array:
-        met = np.unique(self.touched[: int(self.notes[kernels.TOUCHED])])
-        used: Array = met[self.coef[met] != 0]
+        met = int(self.notes[kernels.MET])
+        used: Array = np.sort(self.book.atoms[:met][self.book.weights[:met] != 0])
         return used
+
+    def weights(self, places: Array) -> Array:
+        met = int(self.notes[kernels.MET])
+        order = np.argsort(self.book.atoms[:met])
+        known = self.book.atoms[order]
+        where = np.searchsorted(known, places)
+        found = known[np.minimum(where, met - 1)] == places if met else np.zeros(len(places), bool)
+        weights = np.zeros(len(places), self.s.dtype)
+        weights[found] = self.book.weights[order][where[found]]
+        return weights
+
+    @property
+    def coef(self) -> Array:  # type: ignore[override]
+        """All coefficients, of which few are not zero."""
+        coef, used = np.zeros(len(self.s), self.s.dtype), self.used
+        coef[used] = self.weights(used)
+        return coef
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        return self.s.dtype
 
     @property
     def support(self) -> int:
@@ -149,18 +162,19 @@ class LocalPoint(Point):
     # Changing it ------------------------------------------------------------------------
 
     def move(self, gamma: float, z: Atom) -> None:
-        step = self.coef.dtype.type(gamma)
+        step = self.s.dtype.type(gamma)
         fall = float(step) * (float(self.s[z]) - 0.5 * float(step) * self.curvature(z))
         self.room(1)
         self._take(step, z)
-        kernels.note(self.coef, self.touched, self.notes, z, step, fall)
+        kernels.note(self.book, self.notes, z, step, fall)
         self._touch(round(self.atoms.crowding))
         self.looked = False
 
     def move_all(self, gammas: Array, places: Array, effects: Array) -> None:
-        for gamma, z in zip(gammas.astype(self.coef.dtype), places.tolist(), strict=True):
-            if self.coef[z] - gamma != self.coef[z]:
-                self.move(gamma, z)
+        steps, weights = gammas.astype(self.s.dtype), self.weights(places)
+        changed = np.flatnonzero(weights - steps != weights)
+        for step, z in zip(steps[changed], places[changed].tolist(), strict=True):
+            self.move(step, z)
 
     def _take(self, gamma: Any, z: Atom) -> None:
         """The gradient and the correlations after a step."""
@@ -171,20 +185,32 @@ class LocalPoint(Point):
 
     def room(self, atoms: int) -> None:
         """Make room to note so many more atoms."""
-        needed = int(self.notes[kernels.TOUCHED]) + atoms
-        if needed > len(self.touched):
-            self.touched = np.concatenate([self.touched, np.empty(needed, np.int64)])
+        met = int(self.notes[kernels.MET])
+        if met + atoms > len(self.book.atoms):
+            self.book = _opened(self.book.atoms[:met], self.book.weights[:met], met + atoms)
 
     def refresh(self) -> None:
         used = self.used
-        weights = self.coef[used].astype(np.float64)
-        self._correlate(self.x0 + self.atoms.combine_some(weights, used))
+        weights = self.weights(used).astype(np.float64)
+        gradient = self.f.gradient(self.x0 + self.atoms.combine_some(weights, used))
+        self.gradient[...] = self._laid_out(gradient)
+        self.s[...] = self.atoms.correlate(gradient)
+        self._measure()
         self._changed()
 
     @property
     def steadiness(self) -> int:
         # A step changes one correlation in so many: as much longer do they stay true.
         return max(1, int(len(self.atoms) / self.atoms.crowding))
+
+
+def _opened(atoms: Array, weights: Array, more: int) -> kernels.Book:
+    """A book with these entries and room for more, at most a quarter of its slots taken."""
+    room = len(atoms) + more
+    slots = np.full(1 << (4 * room).bit_length(), -1, np.int64)
+    book = kernels.Book(np.empty(room, np.int64), np.empty(room, weights.dtype), slots)
+    kernels.entered(book, atoms, weights)
+    return book
 
 
 class ShiftsPoint(LocalPoint):
@@ -216,8 +242,8 @@ class ShiftsPoint(LocalPoint):
 
     def move_all(self, gammas: Array, places: Array, effects: Array) -> None:
         self.room(len(places))
-        kept = (self.kept, self.windows, self.gradient, self.coef, self.touched)
-        steps = (self.atoms.squares, places, gammas.astype(self.coef.dtype), self.notes)
+        kept = (self.kept, self.windows, self.gradient, self.book)
+        steps = (self.atoms.squares, places, gammas.astype(self.s.dtype), self.notes)
         kernels.move_all(*kept, *steps)
         self._touch(len(places) * round(self.atoms.crowding))
         self.looked = False

@@ -56,7 +56,7 @@ class LocalStretch:
 
     def _known_bounds(self, x: Point) -> Array | None:
         """h_j of γ = c/h_j; None where the step is more than that, or may make the value rise."""
-        squares, n = _shifts(x).atoms.squares, len(x.coef)
+        squares, n = _shifts(x).atoms.squares, len(_shifts(x).atoms)
         if self._step.exact:
             return squares
         kinds = np.arange(len(squares) if self._step.by_norm else n)
@@ -78,7 +78,7 @@ class LocalStretch:
             return None
         x.room(most)
         x.notes[kernels.PRODUCTS] = x.counts.products
-        kept = (x.kept, x.windows, x.gradient, x.coef, x.touched)
+        kept = (x.kept, x.windows, x.gradient, x.book)
         rules = (self._bounds, x.atoms.squares)
         steps = kernels.pursue(*kept, *rules, picks, most, self._ends(x), x.notes)
         run.t += steps
@@ -95,7 +95,7 @@ class LocalStretch:
         stop, first = self._stop, self._watched.first_value
         value = -inf
         if stop.goal is not None:
-            eps = float(np.finfo(x.coef.dtype).eps)
+            eps = float(np.finfo(x.dtype).eps)
             value = stop.goal[0] + CLOSE * eps * max(abs(stop.goal[0]), abs(first))
         work = round(x.atoms.crowding) / len(x.atoms)
         return LocalEnds(stop.tol * self._watched.first_slope, value, stop.max_atoms or 0, work)

@@ -89,7 +89,9 @@ class Running:
         """Keep the point as the last one with its number of atoms."""
         if self.recorder is not None:
             x = self.stepper.x
-            self.recorder.record(x.coef, x.used, self.offset, self.seconds)
+            used = x.used
+            places = used if self.offset is None else np.flatnonzero(self.coef)
+            self.recorder.record(len(places), used, x.weights(used), self.seconds)
 
     def forget(self) -> None:
         """The points have been replaced by others."""
@@ -118,7 +120,10 @@ class Running:
     def verified(self) -> Verified:
         """What is true at the point that a result would return."""
         if self._verified is None:
-            self._verified = self._verify(self.stepper.x, self.coef, self.used)
+            used = self.used
+            x = self.stepper.x
+            weights = x.weights(used) if self.offset is None else self.coef[used]
+            self._verified = self._verify(x, weights, used)
         return self._verified
 
     @cached_property
@@ -128,4 +133,4 @@ class Running:
 
     @cached_property
     def eps(self) -> float:
-        return float(np.finfo(self.stepper.x.coef.dtype).eps)
+        return float(np.finfo(self.stepper.x.dtype).eps)
