@@ -54,6 +54,8 @@ if TYPE_CHECKING:
     from pursuit.encoding import encode as encode
     from pursuit.learning import Learned as Learned
     from pursuit.learning import learn as learn
+    from pursuit.learning.templates import LearnedTemplates as LearnedTemplates
+    from pursuit.learning.templates import learn_templates as learn_templates
     from pursuit.methods import Method as Method
     from pursuit.objectives import Function as Function
     from pursuit.objectives import Huber as Huber
@@ -150,6 +152,8 @@ _HOME = {
     "Codes": "encoding",
     "learn": "learning",
     "Learned": "learning",
+    "LearnedTemplates": "learning.templates",
+    "learn_templates": "learning.templates",
     "Snapshot": "solving.observing",
     "Result": "solving.results",
     "Status": "base.status",

@@ -154,10 +154,10 @@ class Shifts(LocalAtoms):
         return self.templates.reshape(len(self.templates), -1)
 
     def support(self, z: Atom) -> tuple[Array, Array]:
-        template, where = self._supports(np.array([z]))
+        template, where = self.supports(np.array([z]))
         return where[0], self._entries[template[0]]
 
-    def _supports(self, places: Array) -> tuple[Array, Array]:
+    def supports(self, places: Array) -> tuple[Array, Array]:
         """The templates of some atoms, and where their entries lie, one row for each."""
         template, row, column = self.place(places)
         first = row * self._strides[0] + column * self._strides[1]
@@ -202,11 +202,17 @@ class Shifts(LocalAtoms):
         scaled /= row_norms(scaled.reshape(len(scaled), -1))[:, None, None, None]
         return Unit(self._like(scaled), self.norms)
 
-    def _like(self, templates: Array) -> Shifts:
-        """The same places with other templates, given as (K, channels, rows, columns)."""
+    def given(self, templates: Array | None = None) -> Array:
+        """The templates as they were given, shape (K, *extent); or others of (K, channels, rows,
+        columns) in that shape."""
         sizes = [self._given[axis] for axis in self._order]
         back = [0, *(1 + axis for axis in np.argsort(self._order))]
-        return Shifts(templates.reshape(-1, *sizes).transpose(back), self.shape)
+        array = self.templates if templates is None else templates
+        return array.reshape(-1, *sizes).transpose(back)
+
+    def _like(self, templates: Array) -> Shifts:
+        """The same places with other templates, as (K, channels, rows, columns)."""
+        return Shifts(self.given(templates), self.shape)
 
     # Products ---------------------------------------------------------------------------
 
@@ -279,14 +285,14 @@ class Shifts(LocalAtoms):
     def correlate_some(self, d: Array, places: Array) -> Array:
         flat, out = d.reshape(-1), np.empty(len(places), self._common(d))
         for some in chunks(places):
-            template, where = self._supports(places[some])
+            template, where = self.supports(places[some])
             out[some] = np.einsum("ij,ij->i", flat[where], self._entries[template])
         return out
 
     def combine_some(self, weights: Array, places: Array) -> Array:
         flat = np.zeros(int(np.prod(self.shape)), weights.dtype)
         for some in chunks(places):
-            template, where = self._supports(places[some])
+            template, where = self.supports(places[some])
             np.add.at(flat, where, weights[some, None] * self._entries[template])
         return flat.reshape(self.shape)
 
