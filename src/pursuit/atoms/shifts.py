@@ -21,7 +21,7 @@ ALIKE = 64
 """Units in the last place within which two templates are one."""
 
 
-class Place(NamedTuple):
+class Position(NamedTuple):
     """Which template, and how far it is moved along the axes that it moves along."""
 
     template: Array
@@ -112,11 +112,11 @@ class Shifts(LocalAtoms):
 
     # Numbers and places -----------------------------------------------------------------
 
-    def place(self, atoms: Any) -> Place:
+    def place(self, atoms: Any) -> Position:
         """The templates and the places of atoms, by their numbers."""
         where, template = np.divmod(np.asarray(atoms), len(self.templates))
         row, column = np.divmod(where, self.columns)
-        return Place(template, row, column)
+        return Position(template, row, column)
 
     def number(self, template: Any, column: Any, row: Any = 0) -> Array:
         """The numbers of atoms, by their templates and places."""
