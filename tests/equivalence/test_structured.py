@@ -1,5 +1,7 @@
 """Sets that know their structure give what a dictionary of all their atoms gives."""
 
+import tracemalloc
+
 import numpy as np
 import pytest
 from scipy import sparse
@@ -147,6 +149,16 @@ def test_the_value_falls_by_what_each_of_10_000_steps_says():
     kept = x.s.copy()
     x.refresh()
     np.testing.assert_allclose(kept, x.s, rtol=0, atol=1e-10)
+
+
+def test_memory_is_a_few_times_that_of_the_correlations():
+    samples, templates = 200_000, rng.standard_normal((5, 40)).astype(np.float32)
+    f = SquaredDistance(rng.standard_normal(samples).astype(np.float32))
+    tracemalloc.start()
+    solve(f, Shifts(templates, samples), max_iter=50, tol=0)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 12 * 5 * samples * 4  # the matrix of all atoms would take 200,000 × as much
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])

@@ -21,9 +21,9 @@ FORK = 16
 down a tree over millions of correlations waits for memory a few times only."""
 ATOM, GAMMA, CORRELATION, VALUE, SUPPORT, MET, PRODUCTS = range(7)
 """Places in the notes of a point: the last step, the value, the number of atoms in use, of those in
-the book, and the work of a stretch."""
+the table of coefficients, and the work of a stretch."""
 SPREAD = 2654435761
-"""Neighbours are spread over the slots of a book: 2³² over the golden ratio."""
+"""Neighbours are spread over the slots of a table: 2³² over the golden ratio."""
 
 
 class Kept(NamedTuple):
@@ -46,7 +46,7 @@ def planted(s: Array) -> Kept:
     return Kept(s, bits, np.zeros(levels[-1] + 1, bits.dtype), np.array(levels))
 
 
-class Book(NamedTuple):
+class SparseCoefficients(NamedTuple):
     """Sparse coefficients: the atoms met in their order, their weights, and for each of them a
     slot of a table (−1: empty) that finds it again."""
 
@@ -169,9 +169,9 @@ def move(kept: Kept, windows: Windows, gradient: Array, z: int, gamma: float) ->
 
 
 @strict
-def entry(book: Book, notes: Array, z: int) -> int:
-    """Where an atom is in the book; a new one is entered with a weight of zero."""
-    atoms, weights, slots = book
+def entry(coefs: SparseCoefficients, notes: Array, z: int) -> int:
+    """Where an atom is in the table; a new one is entered with a weight of zero."""
+    atoms, weights, slots = coefs
     mask = slots.size - 1
     slot = ((z * SPREAD) >> 8) & mask
     while slots[slot] >= 0:
@@ -185,17 +185,17 @@ def entry(book: Book, notes: Array, z: int) -> int:
 
 
 @strict
-def entered(book: Book, atoms: Array, weights: Array) -> None:
-    """Enter atoms and their weights in an empty book."""
+def entered(coefs: SparseCoefficients, atoms: Array, weights: Array) -> None:
+    """Enter atoms and their weights in an empty table."""
     notes = np.zeros(MET + 1)
     for k in range(atoms.size):
-        book.weights[entry(book, notes, atoms[k])] = weights[k]
+        coefs.weights[entry(coefs, notes, atoms[k])] = weights[k]
 
 
 @strict
-def note(book: Book, notes: Array, z: int, gamma: float, fall: float) -> None:
-    """Book a step: its coefficient, and the value that falls."""
-    weights, place = book.weights, entry(book, notes, z)
+def note(coefs: SparseCoefficients, notes: Array, z: int, gamma: float, fall: float) -> None:
+    """Note a step: its coefficient, and the value that falls."""
+    weights, place = coefs.weights, entry(coefs, notes, z)
     before = weights[place]
     weights[place] -= gamma
     notes[SUPPORT] += int(weights[place] != 0) - int(before != 0)
@@ -207,7 +207,7 @@ def move_all(
     kept: Kept,
     windows: Windows,
     gradient: Array,
-    book: Book,
+    coefs: SparseCoefficients,
     squares: Array,
     places: Array,
     gammas: Array,
@@ -216,12 +216,12 @@ def move_all(
     """x ← x − Σ γ_k z_k, one after another; a γ that changes no coefficient is left out."""
     for i in range(places.size):
         z, gamma = places[i], gammas[i]
-        weight = book.weights[entry(book, notes, z)]
+        weight = coefs.weights[entry(coefs, notes, z)]
         if weight - gamma == weight:
             continue
         c, exact = np.float64(kept.s[z]), np.float64(gamma)
         move(kept, windows, gradient, z, gamma)
-        note(book, notes, z, gamma, exact * (c - 0.5 * exact * squares[z % squares.size]))
+        note(coefs, notes, z, gamma, exact * (c - 0.5 * exact * squares[z % squares.size]))
 
 
 @strict
@@ -229,7 +229,7 @@ def pursue(
     kept: Kept,
     windows: Windows,
     gradient: Array,
-    book: Book,
+    coefs: SparseCoefficients,
     bounds: Array,
     squares: Array,
     picks: Array,
@@ -247,10 +247,10 @@ def pursue(
         z = largest(kept) if steepest else picks[t]  # z_t = LMO_A(∇f(x_t)), or z_t ~ p
         c = np.float64(kept.s[z])
         wanted = c / bounds[z % bounds.size]
-        gamma = book.weights.dtype.type(wanted)
+        gamma = coefs.weights.dtype.type(wanted)
         exact = np.float64(gamma)
         move(kept, windows, gradient, z, gamma)  # x_{t+1} = x_t − γ z_t
-        note(book, notes, z, gamma, exact * (c - 0.5 * exact * squares[z % K]))
+        note(coefs, notes, z, gamma, exact * (c - 0.5 * exact * squares[z % K]))
         notes[ATOM], notes[GAMMA], notes[CORRELATION] = z, wanted, c
         notes[PRODUCTS] += ends.work
         met = notes[VALUE] <= ends.value or (ends.atoms > 0 and notes[SUPPORT] >= ends.atoms)

@@ -43,7 +43,7 @@ class LocalPoint(Point):
     def _begin(self, gradient: Array, s: Array) -> None:
         self.gradient, self.s, self.kept = gradient, s, kernels.planted(s)
         self.notes = np.zeros(7)
-        self.book = _opened(np.empty(0, np.int64), np.empty(0, s.dtype), 64)
+        self.coefs = _opened(np.empty(0, np.int64), np.empty(0, s.dtype), 64)
         self.looked = False
         self._measure()
 
@@ -61,7 +61,7 @@ class LocalPoint(Point):
 
     def arrays(self) -> dict[str, Array]:
         met, value = int(self.notes[kernels.MET]), self.notes[kernels.VALUE : kernels.VALUE + 1]
-        atoms, weights, _ = self.book
+        atoms, weights, _ = self.coefs
         stored = {"atoms": atoms[:met], "weights": weights[:met], "value": value}
         return {**stored, "gradient": self.gradient, "s": self.s}
 
@@ -69,7 +69,7 @@ class LocalPoint(Point):
         if not {"atoms", "weights", "value", "gradient", "s"} <= arrays.keys():
             raise InputError("a point of another kind was stored; expected a run of the same set")
         weights = arrays["weights"]
-        self.book = _opened(arrays["atoms"], weights, 64)
+        self.coefs = _opened(arrays["atoms"], weights, 64)
         self.notes[kernels.VALUE] = arrays["value"][0]
         self.notes[kernels.SUPPORT] = np.count_nonzero(weights)
         self.notes[kernels.MET] = len(weights)
@@ -131,17 +131,17 @@ class LocalPoint(Point):
     @property
     def used(self) -> Array:
         met = int(self.notes[kernels.MET])
-        used: Array = np.sort(self.book.atoms[:met][self.book.weights[:met] != 0])
+        used: Array = np.sort(self.coefs.atoms[:met][self.coefs.weights[:met] != 0])
         return used
 
     def weights(self, places: Array) -> Array:
         met = int(self.notes[kernels.MET])
-        order = np.argsort(self.book.atoms[:met])
-        known = self.book.atoms[order]
+        order = np.argsort(self.coefs.atoms[:met])
+        known = self.coefs.atoms[order]
         where = np.searchsorted(known, places)
         found = known[np.minimum(where, met - 1)] == places if met else np.zeros(len(places), bool)
         weights = np.zeros(len(places), self.s.dtype)
-        weights[found] = self.book.weights[order][where[found]]
+        weights[found] = self.coefs.weights[order][where[found]]
         return weights
 
     @property
@@ -166,7 +166,7 @@ class LocalPoint(Point):
         fall = float(step) * (float(self.s[z]) - 0.5 * float(step) * self.curvature(z))
         self.room(1)
         self._take(step, z)
-        kernels.note(self.book, self.notes, z, step, fall)
+        kernels.note(self.coefs, self.notes, z, step, fall)
         self._touch(round(self.atoms.crowding))
         self.looked = False
 
@@ -186,8 +186,8 @@ class LocalPoint(Point):
     def room(self, atoms: int) -> None:
         """Make room to note so many more atoms."""
         met = int(self.notes[kernels.MET])
-        if met + atoms > len(self.book.atoms):
-            self.book = _opened(self.book.atoms[:met], self.book.weights[:met], met + atoms)
+        if met + atoms > len(self.coefs.atoms):
+            self.coefs = _opened(self.coefs.atoms[:met], self.coefs.weights[:met], met + atoms)
 
     def refresh(self) -> None:
         used = self.used
@@ -204,13 +204,14 @@ class LocalPoint(Point):
         return max(1, int(len(self.atoms) / self.atoms.crowding))
 
 
-def _opened(atoms: Array, weights: Array, more: int) -> kernels.Book:
-    """A book with these entries and room for more, at most a quarter of its slots taken."""
+def _opened(atoms: Array, weights: Array, more: int) -> kernels.SparseCoefficients:
+    """A table with these entries and room for more, at most a quarter of its slots taken."""
     room = len(atoms) + more
     slots = np.full(1 << (4 * room).bit_length(), -1, np.int64)
-    book = kernels.Book(np.empty(room, np.int64), np.empty(room, weights.dtype), slots)
-    kernels.entered(book, atoms, weights)
-    return book
+    places, numbers = np.empty(room, np.int64), np.empty(room, weights.dtype)
+    coefs = kernels.SparseCoefficients(places, numbers, slots)
+    kernels.entered(coefs, atoms, weights)
+    return coefs
 
 
 class ShiftsPoint(LocalPoint):
@@ -242,7 +243,7 @@ class ShiftsPoint(LocalPoint):
 
     def move_all(self, gammas: Array, places: Array, effects: Array) -> None:
         self.room(len(places))
-        kept = (self.kept, self.windows, self.gradient, self.book)
+        kept = (self.kept, self.windows, self.gradient, self.coefs)
         steps = (self.atoms.squares, places, gammas.astype(self.s.dtype), self.notes)
         kernels.move_all(*kept, *steps)
         self._touch(len(places) * round(self.atoms.crowding))
