@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from pursuit.acceleration.adaptive import Adaptive as Adaptive
     from pursuit.active.blended import Blended as Blended
     from pursuit.active.orthogonal import Corrective as Corrective
+    from pursuit.active.orthogonal import LocalCorrective as LocalCorrective
     from pursuit.atoms import AtomSet as AtomSet
     from pursuit.atoms import Cone as Cone
     from pursuit.atoms import Coordinates as Coordinates
@@ -35,10 +36,15 @@ if TYPE_CHECKING:
     from pursuit.atoms import FiniteAtoms as FiniteAtoms
     from pursuit.atoms import Gabor as Gabor
     from pursuit.atoms import Groups as Groups
+    from pursuit.atoms import LocalAtoms as LocalAtoms
+    from pursuit.atoms import Operator as Operator
     from pursuit.atoms import Oracle as Oracle
     from pursuit.atoms import RankOne as RankOne
+    from pursuit.atoms import Shifts as Shifts
+    from pursuit.atoms import SparseDictionary as SparseDictionary
     from pursuit.atoms import Sphere as Sphere
     from pursuit.atoms import Transformed as Transformed
+    from pursuit.atoms import Union as Union
     from pursuit.atoms.sampling import Sampling as Sampling
     from pursuit.base.errors import InputError as InputError
     from pursuit.base.errors import MissingExtra as MissingExtra
@@ -51,6 +57,8 @@ if TYPE_CHECKING:
     from pursuit.encoding import encode as encode
     from pursuit.learning import Learned as Learned
     from pursuit.learning import learn as learn
+    from pursuit.learning.templates import LearnedTemplates as LearnedTemplates
+    from pursuit.learning.templates import learn_templates as learn_templates
     from pursuit.methods import Method as Method
     from pursuit.objectives import Function as Function
     from pursuit.objectives import Huber as Huber
@@ -99,10 +107,15 @@ _HOME = {
     "FiniteAtoms": "atoms",
     "Gabor": "atoms",
     "Groups": "atoms",
+    "LocalAtoms": "atoms",
+    "Operator": "atoms",
     "Oracle": "atoms",
     "RankOne": "atoms",
+    "Shifts": "atoms",
+    "SparseDictionary": "atoms",
     "Sphere": "atoms",
     "Transformed": "atoms",
+    "Union": "atoms",
     "Function": "objectives",
     "Huber": "objectives",
     "LeastSquares": "objectives",
@@ -130,6 +143,7 @@ _HOME = {
     "ValueSearch": "rules.steps",
     "Blended": "active.blended",
     "Corrective": "active.orthogonal",
+    "LocalCorrective": "active.orthogonal",
     "Greedy": "rules.advances",
     "Adaptive": "acceleration.adaptive",
     "Conjugate": "acceleration.accelerated",
@@ -144,6 +158,8 @@ _HOME = {
     "Codes": "encoding",
     "learn": "learning",
     "Learned": "learning",
+    "LearnedTemplates": "learning.templates",
+    "learn_templates": "learning.templates",
     "Snapshot": "solving.observing",
     "Result": "solving.results",
     "Status": "base.status",

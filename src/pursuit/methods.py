@@ -13,6 +13,7 @@ accelerated                     Theorem 8 without ν and L   accelerated CD with
 accelerated-affine-invariant    Algorithm 2, accelerated    the same, κ = L_A
 gradient-free                   §2, values of f alone       random CD with line search
 orthogonal                      fully corrective            forward selection
+local-orthogonal                corrective near the atom    steepest coordinate descent
 blended                         Combettes & Pokutta 2019    blended coordinate descent
 ==============================  ==========================  =================================
 
@@ -27,7 +28,7 @@ from dataclasses import dataclass
 from pursuit.acceleration.accelerated import Conjugate
 from pursuit.acceleration.adaptive import Adaptive, largest_curvature
 from pursuit.active.blended import Blended
-from pursuit.active.orthogonal import Corrective
+from pursuit.active.orthogonal import Corrective, LocalCorrective
 from pursuit.base.errors import InputError
 from pursuit.base.validation import shown
 from pursuit.rules.advances import Advance, Greedy
@@ -167,6 +168,14 @@ def orthogonal() -> Method:
     return Method("orthogonal", Corrective(), Plain())
 
 
+def local_orthogonal() -> Method:
+    """Locally orthogonal pursuit over atoms that overlap few others, such as `pursuit.Shifts`:
+    z = LMO(∇f(x)), then the best coefficients of z and of the atoms in use that overlap it.
+
+    Over a set that does not say which of its atoms overlap it is `orthogonal`."""
+    return Method("local-orthogonal", LocalCorrective(), Plain())
+
+
 def blended(*, kappa: float = 4.0) -> Method:
     """Blended matching pursuit: nearly the sparsity of orthogonal pursuit for less work.
 
@@ -194,6 +203,7 @@ NAMED: dict[str, Callable[[], Method]] = {
     "accelerated-affine-invariant": accelerated_affine_invariant,
     "gradient-free": gradient_free,
     "orthogonal": orthogonal,
+    "local-orthogonal": local_orthogonal,
     "blended": blended,
 }
 

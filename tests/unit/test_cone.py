@@ -34,7 +34,7 @@ from pursuit import (
     rates,
     solve,
 )
-from pursuit.active.orthogonal import Factor
+from pursuit.active.factor import Factor
 from pursuit.methods import NAMED
 from pursuit.objectives.problem import Problem
 from pursuit.rules.advances import Advance
@@ -347,7 +347,8 @@ def test_a_method_that_would_leave_the_cone_is_refused_by_name_with_a_reason(nam
     assert message.endswith(
         "over a Cone expected one of matching-pursuit, affine-invariant, random-pursuit, orthogonal"
     )
-    reason = {"blended": "at once", "gradient-free": "which way"}.get(name, "second sequence")
+    reasons = {"blended": "at once", "gradient-free": "which way", "local-orthogonal": "below 0"}
+    reason = reasons.get(name, "second sequence")
     assert reason in message
 
 

@@ -21,9 +21,8 @@ from pursuit import (
     Status,
     solve,
 )
-from pursuit.active.active_set import Entry
-from pursuit.active.orthogonal import Corrective, Factor
-from pursuit.active.restricted import over
+from pursuit.active.factor import Factor
+from pursuit.active.orthogonal import Corrective
 from pursuit.files import data
 from pursuit.objectives.problem import Problem
 from pursuit.points import Needs, choose
@@ -179,16 +178,28 @@ def test_the_factor_grows_into_the_cholesky_factor(size, seed):
     rng = np.random.default_rng(seed)
     rows = rng.standard_normal((size, 30))
     gram = rows @ rows.T
-    factor = Factor()
-    span = over(Problem(SquaredDistance(np.zeros(30)), Dictionary(rows)))
+    factor, norms, eps = Factor(), np.sqrt(np.diag(gram)), np.finfo(float).eps
     for k in range(size):
-        entry = Entry(k, k, rows[k], gram[k, :k], gram[k, k])
-        assert factor.append(entry, span)
-        span.add(entry)
-    again = Entry(size, size, rows[0], gram[0, :], gram[0, 0])
-    assert not factor.append(again, span)
+        assert factor.append(gram[k, :k], gram[k, k], norms[:k], eps)
+    assert not factor.append(gram[0], gram[0, 0], norms, eps)
     slopes = rng.standard_normal(size)
     np.testing.assert_allclose(factor.solve(slopes), np.linalg.solve(gram, slopes), rtol=1e-6)
+
+
+def test_factors_of_atoms_that_do_not_meet_join():
+    rng, factors, grams, eps = np.random.default_rng(0), [], [], np.finfo(float).eps
+    for size in (4, 3):
+        rows = rng.standard_normal((size, 9))
+        gram, factor = rows @ rows.T, Factor()
+        for k in range(size):
+            factor.append(gram[k, :k], gram[k, k], np.sqrt(np.diag(gram))[:k], eps)
+        factors.append(factor)
+        grams.append(gram)
+    first, second = factors
+    first.extend(second)
+    slopes = rng.standard_normal(7)
+    apart = [np.linalg.solve(grams[0], slopes[:4]), np.linalg.solve(grams[1], slopes[4:])]
+    np.testing.assert_allclose(first.solve(slopes), np.concatenate(apart), rtol=1e-9)
 
 
 # The edges ------------------------------------------------------------------------------------

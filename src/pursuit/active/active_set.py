@@ -231,8 +231,8 @@ def _lengths(atoms: AtomSet) -> Array | None:
     """The norms of a finite set of atoms of different lengths."""
     if not isinstance(atoms, FiniteAtoms):
         return None
-    norms = atoms.norms.astype(np.float64)
-    return norms if norms.max() > 1.001 * norms.min() else None
+    low, high = atoms.norm_range
+    return atoms.norms.astype(np.float64) if high > 1.001 * low else None
 
 
 def rounding(span: Span, x: Point, steepness: float) -> float:

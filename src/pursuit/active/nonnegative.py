@@ -14,8 +14,9 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from pursuit.active.active_set import EPS, ActiveMemory, Entry, no_places, rounding
+from pursuit.active.factor import DEPENDENT, Factor
 from pursuit.active.newton import descend
-from pursuit.active.orthogonal import ACCURACY, DEPENDENT, Factor
+from pursuit.active.orthogonal import ACCURACY
 from pursuit.active.restricted import over
 from pursuit.atoms.base import FiniteAtoms
 from pursuit.base.growing import Table

@@ -2,22 +2,25 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-from scipy.linalg.blas import dtpsv
 
 from pursuit.active.active_set import (
     EPS,
-    ActiveMemory,
     Entry,
-    Span,
     largest_slope,
-    no_places,
     rounding,
 )
+from pursuit.active.factor import Factor
 from pursuit.active.newton import descend
+from pursuit.active.overlapping import (
+    Clusters,
+    Correction,
+    CorrectiveMemory,
+    Neighbours,
+)
 from pursuit.active.restricted import over
 from pursuit.atoms.base import Atom
 from pursuit.base.validation import Array
@@ -29,8 +32,6 @@ from pursuit.rules.run import Progress, Run
 
 ACCURACY = 1e-11
 """The slope over the atoms in use falls to this share of the first (for a quadratic: to zero)."""
-DEPENDENT = 32
-"""Units in the last place that a squared distance from a span may owe to rounding."""
 
 
 @dataclass(frozen=True)
@@ -48,29 +49,45 @@ class Corrective(Advance):
     """
 
     keeps_path: ClassVar[bool] = True
-    needs = Needs.VECTOR
+    needs = Needs.ONCE
     leaves_cone: ClassVar[str] = ""
+    _overlapping: ClassVar[type[Clusters] | type[Neighbours]] = Clusters
 
     def start(self, run: Run) -> Improve:
         if run.problem.atoms.one_sided:
             from pursuit.active.nonnegative import ConeCorrective
 
             return ConeCorrective(run)
-        return _CorrectiveRun(run)
+        memory = run.remember("active", CorrectiveMemory())
+        spanned = _CorrectiveRun(run, memory)
+        overlapping = Correction(run, memory, self._overlapping)
+
+        def improve(x: Point) -> Progress:
+            return overlapping(x) if x.local else spanned(x)
+
+        return improve
 
 
-@dataclass
-class _CorrectiveMemory(ActiveMemory):
-    """The atoms that depend on others, beside those in use."""
+@dataclass(frozen=True)
+class LocalCorrective(Corrective):
+    """Locally orthogonal pursuit: a new atom, then the best coefficients of it and its neighbours.
 
-    dependent: Array = field(default_factory=no_places)
+    Atoms in use that overlap the new one are corrected with it, the others stay as they are, so
+    that a step costs what the neighbourhood does however many atoms are in use (Mailhé, Gribonval,
+    Vandergheynst and Bimbot 2011). It is not orthogonal pursuit, which corrects all that hangs
+    together; but where a set does not say which of its atoms overlap, all of them may, and it is.
+    """
+
+    keeps_path: ClassVar[bool] = False
+    leaves_cone: ClassVar[str] = "corrects coefficients without keeping them from falling below 0"
+    _overlapping: ClassVar[type[Clusters] | type[Neighbours]] = Neighbours
 
 
 class _CorrectiveRun:
     """The atoms in use and their factor follow from who entered and who may not."""
 
-    def __init__(self, run: Run) -> None:
-        self.memory = run.remember("active", _CorrectiveMemory())
+    def __init__(self, run: Run, memory: CorrectiveMemory) -> None:
+        self.memory = memory
         self.span, self.factor = over(run.problem), Factor()
         self.finite = self.span.finite
         self.accuracy = 0.0 if isinstance(run.problem.f, QuadraticObjective) else ACCURACY
@@ -142,86 +159,8 @@ class _CorrectiveRun:
         return entered
 
     def _admit(self, entry: Entry) -> bool:
-        entered = self.factor.append(entry, self.span)
+        eps = EPS[entry.effect.dtype]
+        entered = self.factor.append(entry.column, entry.norm2, self.span.norms, eps)
         if entered:
             self.span.add(entry)
         return entered
-
-
-class Factor:
-    """The Cholesky factor of the metric between the atoms in use, row after row in one array.
-
-    A new atom z with metric ⟨z, z⟩ = n and g to the others adds the row (y, √p) with y = L⁻¹g and
-    p = n − ‖y‖², the squared distance of z from the span.
-    """
-
-    def __init__(self) -> None:
-        self.size = 0
-        self._packed = np.empty(64)
-
-    def append(self, entry: Entry, span: Span) -> bool:
-        """Take a new atom in, unless its distance from the span is nothing but rounding."""
-        y, pivot = self.row(entry.column, entry.norm2)
-        weights = self._backward(y)
-        # z − Σ weights·z_i is a sum of vectors as long as these, squared.
-        length = entry.norm2**0.5 + float(np.abs(weights) @ span.norms)
-        if pivot <= (DEPENDENT + self.size) * EPS[entry.effect.dtype] * length**2:
-            return False
-        self.push(y, pivot)
-        return True
-
-    def row(self, column: Array, norm2: float) -> tuple[Array, float]:
-        """y and p of an atom."""
-        y = self._forward(column)
-        return y, norm2 - float(y @ y)
-
-    def push(self, y: Array, pivot: float) -> None:
-        """Add a row."""
-        begin, end = self._extent(self.size), self._extent(self.size + 1)
-        if end > len(self._packed):
-            self._packed = np.concatenate([self._packed, np.empty(end)])
-        self._packed[begin : end - 1] = y
-        self._packed[end - 1] = pivot**0.5
-        self.size += 1
-
-    def renew(self, metric: Array, block: int) -> None:
-        """Begin anew with a metric between atoms that all had entered: the first ones at once,
-        those after the block one by one."""
-        self.size = block
-        self._packed = _lower(metric[:block, :block])[np.tril_indices(block)]
-        for k in range(block, len(metric)):
-            self.push(*self.row(metric[k, :k], float(metric[k, k])))
-
-    def solve(self, slopes: Array) -> Array:
-        """δ with metric · δ = slopes."""
-        return self._backward(self._forward(slopes))
-
-    @staticmethod
-    def _extent(size: int) -> int:
-        return size * (size + 1) // 2
-
-    # Rows of L one after another are the columns of the upper triangle Lᵀ, as BLAS packs them.
-
-    def _forward(self, b: Array) -> Array:
-        return self._triangular(b, 1)
-
-    def _backward(self, b: Array) -> Array:
-        return self._triangular(b, 0)
-
-    def _triangular(self, b: Array, transposed: int) -> Array:
-        if not self.size:
-            return b
-        packed = self._packed[: self._extent(self.size)]
-        solved: Array = dtpsv(self.size, packed, b, trans=transposed)
-        return solved
-
-
-def _lower(metric: Array) -> Array:
-    """A Cholesky factor; where atoms nearly depend on each other, of a slightly larger matrix."""
-    diagonal = np.diag(np.diag(metric))
-    for more in (0.0, 1e-14, 1e-12, 1e-10):
-        try:
-            return np.linalg.cholesky(metric + more * diagonal)
-        except np.linalg.LinAlgError:
-            continue
-    return np.linalg.cholesky(metric + 1e-8 * diagonal)

@@ -6,10 +6,15 @@ from pursuit.atoms.coordinates import Coordinates
 from pursuit.atoms.dictionary import Dictionary
 from pursuit.atoms.gabor import Gabor
 from pursuit.atoms.groups import Groups
+from pursuit.atoms.local import LocalAtoms
+from pursuit.atoms.operator import Operator
 from pursuit.atoms.oracle import Oracle
 from pursuit.atoms.rank_one import RankOne
+from pursuit.atoms.shifts import Shifts
+from pursuit.atoms.sparse import SparseDictionary
 from pursuit.atoms.sphere import Sphere
 from pursuit.atoms.transformed import Transformed
+from pursuit.atoms.union import Union
 
 __all__ = [
     "Atom",
@@ -20,9 +25,14 @@ __all__ = [
     "FiniteAtoms",
     "Gabor",
     "Groups",
+    "LocalAtoms",
+    "Operator",
     "Oracle",
     "RankOne",
+    "Shifts",
+    "SparseDictionary",
     "Sphere",
     "Transformed",
+    "Union",
     "Unit",
 ]

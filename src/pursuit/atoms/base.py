@@ -28,6 +28,9 @@ OFF = 1e-6
 IMAGES = 256
 """Atoms whose images are computed together."""
 
+EXPANDED = 2**28
+"""Bytes of the largest matrix that is made of atoms which nobody stores."""
+
 
 class Unit(NamedTuple):
     """A set of unit atoms, and the norms that were divided out (None where they were all one)."""
@@ -150,14 +153,57 @@ class FiniteAtoms(AtomSet):
     def __len__(self) -> int: ...
 
     @property
-    @abstractmethod
     def matrix(self) -> Array:
-        """The atoms as rows, shape (n, d); d = product of `shape`."""
+        """The atoms as rows, shape (n, d); d = product of `shape`.
+
+        A set that stores no rows leaves this as it is: they are made where something needs them,
+        and refused where they would fill the memory.
+        """
+        return self._expanded
+
+    @cached_property
+    def _expanded(self) -> Array:
+        n, d = len(self), int(np.prod(self.shape))
+        if n * d * self.dtype.itemsize > EXPANDED:
+            raise InputError(
+                f"atoms: this needs the {n:,} × {d:,} matrix of all atoms of the "
+                f"{type(self).__name__}, which is never formed; expected a smaller set, or solve "
+                "with a method without constants of the set, such as matching-pursuit or orthogonal"
+            )
+        return self._stacked(0, n)
+
+    def _stacked(self, first: int, last: int) -> Array:
+        """Atoms that nobody stores, as rows."""
+        numbers = range(first, min(last, len(self)))
+        return np.array([np.ravel(self.vector(j)) for j in numbers], self.dtype)
 
     @property
     @abstractmethod
     def norms(self) -> Array:
         """‖z_j‖ for every atom."""
+
+    @property
+    def period(self) -> int:
+        """A number of atoms after which their norms begin anew: n where that is not known."""
+        return len(self)
+
+    @property
+    def norm_range(self) -> tuple[float, float]:
+        """The norms of the shortest and of the longest atom."""
+        return float(self.norms.min()), float(self.norms.max())
+
+    def support(self, z: Atom) -> tuple[Array, Array]:
+        """Where an atom is not zero, as places of the flattened space, and its entries there."""
+        entries = np.ravel(self.vector(z))
+        where = np.flatnonzero(entries)
+        return where, entries[where]
+
+    def reach(self, where: Array, entries: Array) -> tuple[Array, Array]:
+        """The atoms that may meet a vector with these entries alone, in the order of their
+        numbers, and their inner products with it."""
+        d = np.zeros(int(np.prod(self.shape)), entries.dtype)
+        d[where] = entries
+        return np.arange(len(self)), self.correlate(d.reshape(self.shape))
 
     @cached_property
     def lin(self) -> Lin:
@@ -186,7 +232,11 @@ class FiniteAtoms(AtomSet):
     def images(self, A: Any) -> Iterator[Any]:
         """A z_j for every atom of a linear map A, as the columns of one matrix after another."""
         for first in range(0, len(self), IMAGES):
-            yield A @ self.matrix[first : first + IMAGES].T
+            yield A @ self.some(first, first + IMAGES).T
+
+    def some(self, first: int, last: int) -> Array:
+        """The atoms first … last − 1 as rows."""
+        return self.matrix[first:last]
 
     def correlate_some(self, d: Array, places: Array) -> Array:
         """⟨z_j, d⟩ for the atoms at some places."""

@@ -68,6 +68,13 @@ class Coordinates(FiniteAtoms):
     def norm2(self, z: Atom) -> float:
         return 1.0
 
+    def support(self, z: Atom) -> tuple[Array, Array]:
+        return np.array([z]), np.ones(1, self.dtype)
+
+    def reach(self, where: Array, entries: Array) -> tuple[Array, Array]:
+        order = np.argsort(where)
+        return where[order], entries[order]
+
     def correlate(self, d: Array) -> Array:
         return d.copy()
 

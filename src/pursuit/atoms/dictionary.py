@@ -81,6 +81,9 @@ class Dictionary(FiniteAtoms):
     def correlate(self, d: Array) -> Array:
         return times(self._matrix, d.reshape(-1))
 
+    def reach(self, where: Array, entries: Array) -> tuple[Array, Array]:
+        return np.arange(len(self)), self._matrix[:, where] @ entries
+
     def combine(self, weights: Array) -> Array:
         return times(self._matrix.T, weights).reshape(self.shape)
 

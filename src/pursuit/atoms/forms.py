@@ -11,3 +11,5 @@ class AtomForm(Enum):
     AXES = "the number of a coordinate"
     PAIRS = "a pair (u, v) that stands for uvᵀ"
     FRAMES = "a place in time, frequency and scale, and a phase in each channel"
+    LOCAL = "the number of an atom that overlaps few others, of a set that says which"
+    SHIFTS = "the number of a template and of a place where it stands"

@@ -55,7 +55,9 @@ def _largest_curvature(f: Objective, atoms: FiniteAtoms) -> Constant | None:
     """max_j z_jᵀHz_j, the square of the longest atom multiplied in at the end."""
     size = float(lengths(atoms).max())
     with np.errstate(over="ignore", under="ignore"):
-        bends = [_curvature(f, atoms, j, size) for j in range(len(atoms))]
+        # Where H = I the curvature along an atom is its squared norm, and no more.
+        some = atoms.period if f.identity else len(atoms)
+        bends = [_curvature(f, atoms, j, size) for j in range(some)]
     lower, upper = (max(side) for side in zip(*bends, strict=True))
     if not np.isfinite(upper) or (upper == 0 and not f.L):  # f.L tells where squares underflow
         return None

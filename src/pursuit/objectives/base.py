@@ -30,6 +30,8 @@ class Objective(ABC):
     lowest: float = -np.inf
     """A number that f is never below, where one is known."""
     dtype: np.dtype[np.float32] | np.dtype[np.float64] = np.dtype(np.float64)
+    identity: bool = False
+    """Whether the Hessian is the identity, so that slopes change by inner products of atoms."""
     form: Representation = PointForm.IMAGE
     """What a point of f keeps; or ``form(atoms, x0)``, which builds a point of its own kind."""
 

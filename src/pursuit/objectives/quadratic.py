@@ -32,6 +32,7 @@ class SquaredDistance(QuadraticObjective):
     mu = 1.0
     lowest = 0.0
     isometric = True
+    identity = True
 
     def __init__(self, b: object) -> None:
         self.b = real_array("b", b)

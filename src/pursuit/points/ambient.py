@@ -161,7 +161,8 @@ class AmbientPoint(Point):
 
     def refresh(self) -> None:
         if isinstance(self.atoms, FiniteAtoms):
-            self.x[...] = self.assembled(self.atoms, self.x0, self.coef)
+            used = self.used
+            self.x[...] = self.assembled(self.atoms, self.x0, self.coef[used], used)
         if self.image is not self.x:
             self.image[...] = self.f.image(self.x.astype(np.float64, copy=False))
         self._changed()

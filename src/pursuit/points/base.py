@@ -9,6 +9,7 @@ stored arrays: no product with the atoms is needed for either.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from typing import Any
 
 import numpy as np
 
@@ -32,6 +33,10 @@ class Point(ABC):
     ledger: Ledger
     coef: Array
     looked: bool
+    local: bool = False
+    """Whether a step changes what is kept of few atoms alone, those that overlap its own."""
+    compiled: bool = False
+    """Whether a kernel makes its steps over translated templates."""
 
     # What f says here -------------------------------------------------------------------
 
@@ -78,10 +83,9 @@ class Point(ABC):
 
     # What f says at its coefficients ----------------------------------------------------
 
-    def assembled(self, atoms: AtomSet, origin: Array, coef: Array) -> Array:
-        """origin + Σ coef_j z_j over atoms with the handles of this run, rounded once."""
-        x, places = origin.astype(np.float64), np.flatnonzero(coef)
-        weights = coef[places].astype(np.float64)
+    def assembled(self, atoms: AtomSet, origin: Array, weights: Array, places: Array) -> Array:
+        """origin + Σ weights_k z_k over the atoms at these places of this run, rounded once."""
+        x, weights = origin.astype(np.float64), weights.astype(np.float64)
         if isinstance(atoms, FiniteAtoms):
             x += atoms.combine_some(weights, places)
         else:
@@ -178,10 +182,30 @@ class Point(ABC):
             mine[...] = arrays[name]
         self._changed()
 
+    def weights(self, places: Array) -> Array:
+        """The coefficients of the atoms at some places."""
+        return self.coef[places]
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """The precision of the run."""
+        return self.coef.dtype
+
+    @property
+    def used(self) -> Array:
+        """The places of the atoms with a coefficient, in increasing order."""
+        return np.flatnonzero(self.coef)
+
     @property
     def support(self) -> int:
         """The number of distinct atoms in use."""
         return int(np.count_nonzero(self.coef))
+
+    @property
+    def steadiness(self) -> int:
+        """How many times longer than where all atoms change in every step what is kept by steps
+        stays true."""
+        return 1
 
     def _fit(self) -> None:
         """Make room for atoms that other points of the run have met."""

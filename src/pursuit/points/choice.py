@@ -24,7 +24,8 @@ class Needs(Enum):
     """What a rule asks of a point."""
 
     SLOPES = "slopes along atoms, again and again"
-    VECTOR = "x itself and its gradient, or each atom but once: keeping all slopes would not pay"
+    VECTOR = "x itself and its gradient"
+    ONCE = "each atom but once: keeping all slopes would not pay where a step changes them all"
     VALUES = "values of f alone"
 
 
@@ -36,6 +37,8 @@ KEEPING: dict[PointForm, Callable[[Any, Any, Any], Point]] = {
     PointForm.ENTRIES: EntriesPoint.over,
 }
 """The points that keep x, or what stands for it."""
+LOCAL = (AtomForm.LOCAL, AtomForm.SHIFTS, AtomForm.FRAMES)
+"""The sets that say which atoms overlap."""
 
 
 def choose(
@@ -44,6 +47,7 @@ def choose(
     x0: Array,
     needs: Needs = Needs.SLOPES,
     gram_bytes: int | None = None,
+    alone: bool = True,
 ) -> Point:
     """A point of lin(A) at x0, in the representation that suits f, the set and the rule.
 
@@ -51,20 +55,39 @@ def choose(
     ----------
     gram_bytes
         The largest Gram matrix to form, `GRAM_BYTES` where not given. 0 forms none.
+    alone
+        Whether the point moves along one atom after another, and is not blended with others.
     """
     if needs is Needs.VALUES:
         return BlindPoint(f, atoms, x0)
     form: Any = f.form
     if not isinstance(form, PointForm):
         return _own(f, atoms, x0)
-    build: Callable[[Any, Any, Array], Point] = KEEPING[form]
-    if needs is Needs.SLOPES and atoms.form is AtomForm.FRAMES and f.mu == 1 and f.L == 1:
-        from pursuit.points.gabor import GaborPoint
-
-        build = GaborPoint  # f is ½‖x − b‖² and a constant
-    elif form is PointForm.HESSIAN and needs is Needs.SLOPES and _fits(atoms, gram_bytes):
-        build = GramPoint
+    if alone and needs is not Needs.VECTOR and is_local(f, atoms):
+        return _local(f, atoms, x0)
+    if form is PointForm.HESSIAN and needs is Needs.SLOPES and _fits(atoms, gram_bytes):
+        build: Callable[[Any, Any, Array], Point] = GramPoint
+    else:
+        build = KEEPING[form]
     return build(f, atoms, x0)
+
+
+def is_local(f: Objective, atoms: AtomSet) -> bool:
+    """Whether a step along an atom changes the slopes of those that overlap it alone."""
+    return f.identity and atoms.form in LOCAL and not atoms.one_sided
+
+
+def _local(f: Objective, atoms: AtomSet, x0: Array) -> Point:
+    """A point that the overlaps of the atoms keep up to date."""
+    from pursuit.points.gabor import GaborPoint
+    from pursuit.points.local import LocalPoint, ShiftsPoint  # which load the compiler
+
+    points: dict[AtomForm, Callable[[Any, Any, Array], Point]] = {
+        AtomForm.LOCAL: LocalPoint,
+        AtomForm.SHIFTS: ShiftsPoint,
+        AtomForm.FRAMES: GaborPoint,
+    }
+    return points[atoms.form](f, atoms, x0)
 
 
 def _fits(atoms: AtomSet, limit: int | None) -> bool:

@@ -136,7 +136,7 @@ class FactoredPoint(Point):
         # Observing is not work of the run: it neither uses nor leaves anything for its steps.
         return leading_pair(self.gradient(), self.guess, accuracy=OBSERVED).sigma
 
-    def assembled(self, atoms: AtomSet, origin: Any, coef: Array) -> Any:
+    def assembled(self, atoms: AtomSet, origin: Any, weights: Array, places: Array) -> Any:
         return self.vector
 
     def slope_at(self, x: Any, atoms: AtomSet, scale: Array | None) -> float:

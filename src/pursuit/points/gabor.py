@@ -249,15 +249,15 @@ class GaborPoint(AmbientPoint):
 
     # At the end -----------------------------------------------------------------------------
 
-    def assembled(self, atoms: AtomSet, origin: Array, coef: Array) -> Array:
+    def assembled(self, atoms: AtomSet, origin: Array, weights: Array, places: Array) -> Array:
         from pursuit.kernels import gabor as kernels
 
-        x, used = origin.astype(np.float64), np.flatnonzero(coef)
-        if len(used):
-            seen = [self.ledger.seen[k] for k in used.tolist()]
-            places = np.array([z[:3] for z in seen], np.int64)
-            amplitudes = coef[used].astype(np.float64)[:, None] * [z.amplitudes for z in seen]
-            kernels.add_all(self.atoms.frames, self._rows(x), places, amplitudes)
+        x = origin.astype(np.float64)
+        if len(places):
+            seen = [self.ledger.seen[k] for k in places.tolist()]
+            amplitudes = weights.astype(np.float64)[:, None] * [z.amplitudes for z in seen]
+            found = np.array([z[:3] for z in seen], np.int64)
+            kernels.add_all(self.atoms.frames, self._rows(x), found, amplitudes)
         return x.astype(self.coef.dtype)
 
     def slope_at(self, x: Array, atoms: AtomSet, scale: Array | None) -> float:

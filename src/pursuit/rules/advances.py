@@ -52,9 +52,11 @@ class Advance(ABC):
     def start(self, run: Run) -> Improve:
         """What moves points in a run."""
 
-    def point(self, problem: Problem, x0: Array, gram_bytes: int | None = None) -> Point:
-        """Where a run begins; a Gram matrix may take so many bytes."""
-        return choose(problem.f, problem.atoms, x0, self.needs, gram_bytes)
+    def point(
+        self, problem: Problem, x0: Array, gram_bytes: int | None = None, alone: bool = True
+    ) -> Point:
+        """Where a run begins; a Gram matrix may take so many bytes; see `choose`."""
+        return choose(problem.f, problem.atoms, x0, self.needs, gram_bytes, alone)
 
 
 @dataclass(frozen=True)

@@ -162,7 +162,7 @@ class Subset(Direction):
         def choose(x: Point) -> Choice:
             x.counts.oracle_calls += 1
             places = draw()
-            c = atoms.admissible(x.slopes(places), x.coef[places])
+            c = atoms.admissible(x.slopes(places), x.weights(places))
             best = int(np.argmax(np.abs(c)))
             return Choice(int(places[best]), float(c[best]), nan)
 

@@ -71,6 +71,8 @@ class Momentum(ABC):
 
     leaves_cone: ClassVar[str] = "moves a second sequence, which leaves the cone"
     """Why coefficients may fall below zero; empty where they do not."""
+    alone: ClassVar[bool] = False
+    """Whether there is no point but x, which moves as the advance moves it."""
 
     @abstractmethod
     def start(self, run: Run, advance: Advance, x: Point) -> Stepper:
@@ -90,6 +92,7 @@ class Plain(Momentum):
     """Advance from x itself: Algorithms 1 and 2, random pursuit."""
 
     leaves_cone: ClassVar[str] = ""
+    alone: ClassVar[bool] = True
 
     def start(self, run: Run, advance: Advance, x: Point) -> Stepper:
         return _PlainStepper(run, advance, x)

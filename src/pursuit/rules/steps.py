@@ -51,6 +51,8 @@ class Step:
 
     exact: ClassVar[bool] = False
     """Whether h(z) is the curvature of f along z, where f is quadratic."""
+    by_norm: ClassVar[bool] = False
+    """Whether atoms of one norm have one bound, where the Hessian of f is the identity."""
 
     def start(self, run: Run) -> Measure:
         """What measures steps in a run; γ = ⟨∇f, z_j⟩/h_j where the bounds are all there is."""
@@ -66,6 +68,11 @@ class Step:
         """h_j for each atom of a finite set, where γ = ⟨∇f, z_j⟩/h_j is all there is to the rule;
         infinite where there is no step. None where there is more to it."""
         return None
+
+    def bounds_of(self, problem: Problem, places: Array) -> Array | None:
+        """`bounds` for some atoms."""
+        bounds = self.bounds(problem)
+        return None if bounds is None else bounds[places]
 
     def promise(self, problem: Problem) -> float | None:
         """The L with which f falls by ⟨∇f, z⟩²/(2L‖z‖²) or more, if f is L-smooth (infinite: by
@@ -117,12 +124,17 @@ class Smooth(Step):
     """h(z) = L‖z‖², the step of Algorithms 1, 3 and 4. L is the objective's unless given."""
 
     L: float | None = None
+    by_norm: ClassVar[bool] = True
 
     def bounds(self, problem: Problem) -> Array | None:
         if not isinstance(problem.atoms, FiniteAtoms):
             return None
         squares: Array = problem.atoms.norms.astype(np.float64) ** 2
         return smoothness(problem, self.L) * squares
+
+    def bounds_of(self, problem: Problem, places: Array) -> Array | None:
+        squares = [problem.atoms.norm2(z) for z in places.tolist()]
+        return smoothness(problem, self.L) * np.array(squares)
 
     def promise(self, problem: Problem) -> float:
         return self.L or problem.f.L or inf
@@ -133,7 +145,7 @@ class Smooth(Step):
 
     def start(self, run: Run) -> Measure:
         L, atoms = smoothness(run.problem, self.L), run.problem.atoms
-        if isinstance(atoms, FiniteAtoms):
+        if isinstance(atoms, FiniteAtoms) and atoms.period == len(atoms):
             return super().start(run)
 
         def measure(x: Point, z: Atom, c: float) -> tuple[float, float]:
@@ -148,6 +160,7 @@ class AffineInvariant(Step):
     """h(z) = L_A, the step of Algorithm 2. L_A is computed unless given."""
 
     L_A: float | None = None
+    by_norm: ClassVar[bool] = True
 
     def bound(self, problem: Problem) -> float:
         """L_A as given, or computed."""
@@ -159,6 +172,9 @@ class AffineInvariant(Step):
         if not isinstance(problem.atoms, FiniteAtoms):
             return None
         return np.full(len(problem.atoms), float(self.bound(problem)))
+
+    def bounds_of(self, problem: Problem, places: Array) -> Array | None:
+        return np.full(len(places), float(self.bound(problem)))
 
     @property
     def as_algorithm_2(self) -> bool:

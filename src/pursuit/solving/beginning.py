@@ -11,6 +11,7 @@ from pursuit.solving.compiled import Stretch
 from pursuit.solving.cone_start import begin
 from pursuit.solving.ends import WATCH, Reasons, Watched
 from pursuit.solving.interrupted import Keeper
+from pursuit.solving.local_stretch import LocalStretch
 from pursuit.solving.loop import Loop
 from pursuit.solving.observing import Observer
 from pursuit.solving.path import Recorder
@@ -33,14 +34,17 @@ class Beginning:
         began = time.perf_counter()
         posed, rules, stop = self.posed, self.rules, self.stop
         run = Run(posed.problem, posed.seed)
-        x = rules.advance.point(posed.problem, posed.start, self.gram_bytes)
+        alone = rules.momentum.alone
+        x = rules.advance.point(posed.problem, posed.start, self.gram_bytes, alone)
         offset = begin(x, posed.weights)
         stepper = rules.momentum.start(run, rules.advance, x)
         watched = run.remember("driver", Watched.of(stepper.x))
         recorder = Recorder() if rules.advance.keeps_path else None
         running = Running(run, stepper, posed.verify, posed.mark, offset, recorder)
-        stretch = None
-        if offset is None and Stretch.suits(rules, stepper):
+        stretch: Stretch | LocalStretch | None = None
+        if offset is None and LocalStretch.suits(rules, stepper):
+            stretch = LocalStretch(run, rules, stepper, stop, watched)
+        elif offset is None and Stretch.suits(rules, stepper):
             stretch = Stretch(run, rules, stepper, stop, watched, WATCH)
         reasons = Reasons(running, watched, stop, posed.gradient)
         observer = Observer(running, self.every)

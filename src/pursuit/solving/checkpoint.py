@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from dataclasses import dataclass
 from math import nan
 from typing import Any
@@ -24,7 +25,7 @@ Named = dict[str, dict[str, Any]]
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """What changes in a run, copied; what only grows, by its length.
+    """What changes in a run, copied where it goes on; what only grows, by its length.
 
     Attributes
     ----------
@@ -51,16 +52,16 @@ class Checkpoint:
     path: Entries | None
 
     @staticmethod
-    def of(running: Running) -> Checkpoint:
+    def of(running: Running, copies: Callable[[dict[str, Any]], dict[str, Any]]) -> Checkpoint:
         run, stepper, recorder = running.run, running.stepper, running.recorder
         points, x = stepper.points(), stepper.x
         return Checkpoint(
             run.t,
             running.seconds,
             running.last,
-            {name: _copies(point.arrays()) for name, point in points.items()},
+            {name: copies(point.arrays()) for name, point in points.items()},
             {name: point.looked for name, point in points.items()},
-            {name: _copies(memory.saved()) for name, memory in run.memories.items()},
+            {name: copies(memory.saved()) for name, memory in run.memories.items()},
             {name: stream.state() for name, stream in run.streams.items()},
             dict(vars(x.counts)),
             # The row of an end between two observations is no row of a run that goes on.
@@ -92,8 +93,8 @@ class Checkpoint:
 
 
 def state_of(running: Running) -> State:
-    """Where a run is now."""
-    return Checkpoint.of(running).state(running)
+    """Where a run is now, which no longer changes: at its end, or while it is written to a file."""
+    return Checkpoint.of(running, dict).state(running)
 
 
 def continue_from(running: Running, source: State | Result | str | os.PathLike[str]) -> State:
@@ -119,7 +120,7 @@ def restore(running: Running, state: State) -> None:
         stepper.x.ledger.restore(run.problem.atoms.unpack(state.arrays["atoms"]))
     arrays = _parted(state.arrays)
     for name, memory in run.memories.items():
-        memory.restore(numbers["memory"][name] | _copies(arrays.get(f"memory.{name}", {})))
+        memory.restore(numbers["memory"][name] | copied(arrays.get(f"memory.{name}", {})))
     for name, point in stepper.points().items():
         point.restore(arrays[name])
         if numbers["looked"][name]:
@@ -149,7 +150,7 @@ def _parted(arrays: dict[str, Array]) -> dict[str, dict[str, Array]]:
     return owners
 
 
-def _copies(values: dict[str, Any]) -> dict[str, Any]:
+def copied(values: dict[str, Any]) -> dict[str, Any]:
     return {k: v.copy() if isinstance(v, np.ndarray) else v for k, v in values.items()}
 
 

@@ -25,15 +25,15 @@ class Finish:
 
     @np.errstate(over="ignore", invalid="ignore")
     def __call__(self, running: Running, status: Status, message: str) -> Result:
-        x, (vector, coef, value, slope) = running.stepper.x, running.verified
-        support = np.flatnonzero(coef)
+        x, (vector, used, weights, value, slope) = running.stepper.x, running.verified
+        support, weights = used[weights != 0], weights[weights != 0]
         posed, beta = self.posed, running.stepper.beta
         return Result(
             x=vector,
-            weights=coef[support],
+            weights=weights,
             support=support,
             used=[x.ledger.atom(int(k)) for k in support],
-            size=len(coef),
+            size=x.ledger.size,
             value=value,
             slope=slope,
             status=status,

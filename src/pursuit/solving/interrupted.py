@@ -9,7 +9,7 @@ from math import inf
 from typing import TYPE_CHECKING
 
 from pursuit.atoms.base import FiniteAtoms
-from pursuit.solving.checkpoint import Checkpoint, restore
+from pursuit.solving.checkpoint import Checkpoint, copied, restore
 from pursuit.solving.running import Running
 from pursuit.solving.state import State
 
@@ -48,7 +48,7 @@ class Keeper:
 
     def keep(self, now: float) -> float:
         """Remember where the run is; the time when that is done."""
-        self._kept = Checkpoint.of(self._running)
+        self._kept = Checkpoint.of(self._running, copied)
         done = time.perf_counter()
         self.due = done + KEEP * (done - now)
         return done

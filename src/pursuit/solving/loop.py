@@ -14,8 +14,9 @@ from pursuit.solving.checkpoint import state_of
 from pursuit.solving.compiled import Stretch
 from pursuit.solving.ends import WATCH, Ended, Reasons, ended
 from pursuit.solving.interrupted import Keeper
+from pursuit.solving.local_stretch import LocalStretch
 from pursuit.solving.observing import Observer
-from pursuit.solving.running import REFRESH, Running
+from pursuit.solving.running import Running
 from pursuit.solving.stopping import Stopping
 
 SAVE_SECONDS = 30.0
@@ -32,7 +33,7 @@ class Loop:
         observer: Observer,
         keeper: Keeper,
         stop: Stopping,
-        stretch: Stretch | None,
+        stretch: Stretch | LocalStretch | None,
     ) -> None:
         self.running, self.observer, self.keeper = running, observer, keeper
         self._reasons, self._stop, self._stretch = reasons, stop, stretch
@@ -90,17 +91,17 @@ class Loop:
         found = self._reasons.reached()
         if found is None and t % WATCH == 0:
             found = self._reasons.watch()
-        if t % REFRESH == 0:
+        if t % running.period == 0:
             running.refresh()
         return found
 
-    def _stretched(self, stretch: Stretch, end: int) -> bool:
+    def _stretched(self, stretch: Stretch | LocalStretch, end: int) -> bool:
         """Whether compiled iterations were made, up to the next look."""
         running, every = self.running, self.observer.every
         if every < WATCH or not stretch.worth_it(running.seconds):
             return False
         t, period = running.run.t, self._reasons.period
-        looks = [REFRESH - t % REFRESH, every - t % every, end - t]
+        looks = [running.period - t % running.period, every - t % every, end - t]
         if isnan(running.last.slope):
             looks.append(period - t % period)
         return running.stretch(stretch, min(looks))

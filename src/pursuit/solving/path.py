@@ -29,11 +29,10 @@ class Recorder:
     def __init__(self) -> None:
         self.entries: Entries = {}
 
-    def record(self, coef: Array, offset: Array | None, seconds: float) -> None:
-        """Keep a point; `offset` are coefficients that those of the run count from."""
-        places = coef.nonzero()[0]
-        size = len(places) if offset is None else int(np.count_nonzero(coef + offset))
-        self.entries[size] = (seconds, places, coef[places])
+    def record(self, size: int, places: Array, weights: Array, seconds: float) -> None:
+        """Keep a point with so many atoms, by the places and the numbers of the coefficients that
+        the run has given it."""
+        self.entries[size] = (seconds, places, weights)
 
     def restore(self, arrays: dict[str, Array]) -> None:
         ends = np.cumsum(arrays["counts"])[:-1]

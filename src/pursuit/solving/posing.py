@@ -90,7 +90,7 @@ def _with_penalty(unit: AtomSet, penalty: Penalty) -> AtomSet:
 def _as_given(atoms: AtomSet) -> AtomSet:
     """The atoms in their own scale, where the squares of their norms are still numbers."""
     if isinstance(atoms, FiniteAtoms):
-        low, high = float(atoms.norms.min()), float(atoms.norms.max())
+        low, high = atoms.norm_range
         if low * low == 0 or not isfinite(high * high):
             raise InputError(
                 f"atoms: norms from {low:.3g} to {high:.3g} have squares out of the range of "

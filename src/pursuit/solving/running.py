@@ -17,6 +17,7 @@ from pursuit.solving.verification import Verification, Verified
 
 if TYPE_CHECKING:
     from pursuit.solving.compiled import Stretch
+    from pursuit.solving.local_stretch import LocalStretch
 
 REFRESH = 1000
 """Iterations between two recomputations of what steps keep up to date."""
@@ -70,7 +71,7 @@ class Running:
         self.last = self.stepper.step()
         self.run.t += 1
 
-    def stretch(self, compiled: Stretch, most: int) -> bool:
+    def stretch(self, compiled: Stretch | LocalStretch, most: int) -> bool:
         """Up to so many iterations, compiled; False if the rules have to make the next one."""
         self._verified = None
         progress = compiled(most)
@@ -87,7 +88,10 @@ class Running:
     def record(self) -> None:
         """Keep the point as the last one with its number of atoms."""
         if self.recorder is not None:
-            self.recorder.record(self.stepper.x.coef, self.offset, self.seconds)
+            x = self.stepper.x
+            used = x.used
+            places = used if self.offset is None else np.flatnonzero(self.coef)
+            self.recorder.record(len(places), used, x.weights(used), self.seconds)
 
     def forget(self) -> None:
         """The points have been replaced by others."""
@@ -102,6 +106,11 @@ class Running:
         return coef if self.offset is None else coef + self.offset
 
     @property
+    def used(self) -> Array:
+        """The places of the atoms in use."""
+        return self.stepper.x.used if self.offset is None else np.flatnonzero(self.coef)
+
+    @property
     def support(self) -> int:
         """The number of atoms in use."""
         x = self.stepper.x
@@ -111,9 +120,17 @@ class Running:
     def verified(self) -> Verified:
         """What is true at the point that a result would return."""
         if self._verified is None:
-            self._verified = self._verify(self.stepper.x, self.coef)
+            used = self.used
+            x = self.stepper.x
+            weights = x.weights(used) if self.offset is None else self.coef[used]
+            self._verified = self._verify(x, weights, used)
         return self._verified
 
     @cached_property
+    def period(self) -> int:
+        """Iterations between two recomputations."""
+        return REFRESH * self.stepper.x.steadiness
+
+    @cached_property
     def eps(self) -> float:
-        return float(np.finfo(self.stepper.x.coef.dtype).eps)
+        return float(np.finfo(self.stepper.x.dtype).eps)

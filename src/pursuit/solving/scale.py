@@ -112,7 +112,8 @@ def _norms(problem: Problem) -> tuple[float, ...]:
     atoms = problem.atoms
     if not isinstance(atoms, FiniteAtoms):
         return (0.0,)
-    return log2(float(atoms.norms.min())), log2(float(atoms.norms.max()))
+    low, high = atoms.norm_range
+    return log2(low), log2(high)
 
 
 def _written(size: float) -> str:

@@ -18,10 +18,12 @@ from pursuit.points.base import Point
 
 
 class Verified(NamedTuple):
-    """x with its coefficients, f(x), and the largest slope of the atoms that the method runs on."""
+    """x with the places of its atoms and their weights, f(x), and the largest slope of the atoms
+    that the method runs on."""
 
     x: Array
-    coef: Array
+    used: Array
+    weights: Array
     value: float
     slope: float
 
@@ -44,13 +46,14 @@ class Verification:
     scale: Array | None
     origin: Array
 
-    def __call__(self, point: Point, coef: Array) -> Verified:
-        """What is true at a point whose coefficients, for unit atoms, are these."""
+    def __call__(self, point: Point, weights: Array, used: Array) -> Verified:
+        """What is true at a point whose weights, for unit atoms, are these at these places."""
         if self.scale is not None:
-            coef = (coef.astype(np.float64) / self.scale).astype(coef.dtype)
-        x = point.assembled(self.problem.atoms, self.origin, coef)
+            scaled = weights.astype(np.float64) / self.scale[used]
+            weights = scaled.astype(weights.dtype)
+        x = point.assembled(self.problem.atoms, self.origin, weights, used)
         exact = x.astype(np.float64)
-        return Verified(x, coef, self.problem.f.value(exact), self._slope(point, exact))
+        return Verified(x, used, weights, self.problem.f.value(exact), self._slope(point, exact))
 
     def _slope(self, point: Point, x: Array) -> float:
         """The largest slope at x of atoms at unit norm, where these are kept in full precision."""

@@ -1,0 +1,190 @@
+"""A finite set that is known by its products alone: the columns of a linear operator."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from hashlib import blake2b
+from typing import Any
+
+import numpy as np
+
+from pursuit.atoms.base import Atom, FiniteAtoms, Unit
+from pursuit.base.errors import InputError
+from pursuit.base.lengths import row_norms
+from pursuit.base.validation import Array, extent, real_array
+
+PROBED = 2**16
+"""Atoms up to which norms that are not given are found, with one product each."""
+TOGETHER = 32
+"""Atoms that are made at once."""
+ADJOINT = 1e-3
+"""The share by which ⟨Aw, d⟩ and ⟨w, Aᵀd⟩ may differ, whatever precision an operator works in."""
+
+
+class Operator(FiniteAtoms):
+    """A = {A e_1, …, A e_n} for an operator A that makes signals of coefficients.
+
+    Everything is done with products by A and Aᵀ: a transform that is fast makes a step fast. Those
+    of PyLops are such operators.
+
+    Parameters
+    ----------
+    operator
+        A `scipy.sparse.linalg.LinearOperator` of shape (d, n), or anything that
+        `scipy.sparse.linalg.aslinearoperator` makes one of: w ↦ Σ w_j z_j.
+    shape
+        Of an atom, with d entries; (d,) where not given.
+    norms
+        ‖z_j‖ for each atom, or one number for all. Where not given they are found with a product
+        for each atom.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from scipy.sparse.linalg import LinearOperator
+    >>> from pursuit import Operator
+    >>> def running_sum(w):
+    ...     return np.cumsum(w)
+    >>> def from_the_end(d):
+    ...     return np.cumsum(d[::-1])[::-1]
+    >>> steps = LinearOperator((100, 100), matvec=running_sum, rmatvec=from_the_end, dtype=float)
+    >>> Operator(steps)
+    Operator: 100 atoms of shape (100,)
+    """
+
+    def __init__(
+        self,
+        operator: Any,
+        shape: int | tuple[int, ...] | None = None,
+        *,
+        norms: object | None = None,
+    ) -> None:
+        self.operator = _linear(operator)
+        d, n = (int(size) for size in self.operator.shape)
+        sizes = (d,) if shape is None else shape
+        self.shape = tuple(
+            extent("shape", s) for s in (sizes if isinstance(sizes, tuple) else (sizes,))
+        )
+        if int(np.prod(self.shape)) != d:
+            raise InputError(f"shape: expected {d} entries, as A gives, got {self.shape}")
+        self.dtype = np.dtype(np.float32 if self.operator.dtype == np.float32 else np.float64)
+        self._n, self._given = n, None if norms is None else _positive(norms, n, self.dtype)
+        self._check_adjoint()
+
+    def _check_adjoint(self) -> None:
+        rng = np.random.default_rng(0)
+        w, d = rng.standard_normal(self._n), rng.standard_normal(self.shape)
+        forth, back = self.combine(w), self.correlate(d)
+        if not (np.isfinite(forth).all() and np.isfinite(back).all()):
+            raise InputError("operator: its products with finite numbers are not finite")
+        one, other = float(np.vdot(forth, d)), float(w @ back)
+        size = float(np.linalg.norm(forth) * np.linalg.norm(d))
+        if abs(one - other) > ADJOINT * max(size, float(np.linalg.norm(w) * np.linalg.norm(back))):
+            raise InputError(
+                f"operator: ⟨Aw, d⟩ = {one:.6g} and ⟨w, Aᵀd⟩ = {other:.6g} differ; expected an "
+                "rmatvec that is the adjoint of matvec"
+            )
+
+    def __len__(self) -> int:
+        return self._n
+
+    def __repr__(self) -> str:
+        return f"Operator: {len(self):,} atoms of shape {self.shape}"
+
+    @cached_property
+    def digest(self) -> bytes:
+        """A hash of what the operator does to two vectors: of its insides nothing is known."""
+        rng = np.random.default_rng(0)
+        forth, back = rng.standard_normal(self._n), rng.standard_normal(self.shape)
+        digest = blake2b(f"{self.shape}{self._n}{self.dtype.str}".encode(), digest_size=16)
+        for product in (self.combine(forth), self.correlate(back)):
+            digest.update(np.ascontiguousarray(product).tobytes())
+        return digest.digest()
+
+    @cached_property
+    def norms(self) -> Array:
+        if self._given is not None:
+            return self._given
+        if self._n > PROBED:
+            raise InputError(
+                f"norms: to find those of {self._n:,} atoms takes as many products; expected them, "
+                "or one number for all"
+            )
+        norms = np.concatenate(
+            [row_norms(self.some(j, j + TOGETHER)) for j in range(0, self._n, TOGETHER)]
+        )
+        if not norms.all():
+            raise InputError(
+                f"operator: atom {int(np.argmin(norms))} is zero; expected atoms with a direction"
+            )
+        return norms
+
+    def some(self, first: int, last: int) -> Array:
+        last = min(last, self._n)
+        basis = np.zeros((self._n, last - first), self.dtype)
+        basis[np.arange(first, last), np.arange(last - first)] = 1
+        rows: Array = np.ascontiguousarray(self.operator.matmat(basis).T, self.dtype)
+        return rows
+
+    def _stacked(self, first: int, last: int) -> Array:
+        last = min(last, self._n)
+        some = [self.some(j, min(j + 1, last)) for j in range(first, last)]
+        return np.concatenate(some)
+
+    def vector(self, z: Atom) -> Array:
+        row: Array = self.some(int(z), int(z) + 1)[0]
+        return row.reshape(self.shape)
+
+    def inner(self, d: Array, z: Atom) -> float:
+        return float(np.vdot(d, self.vector(z)))
+
+    def correlate(self, d: Array) -> Array:
+        return np.asarray(self.operator.rmatvec(d.reshape(-1))).reshape(-1)
+
+    def combine(self, weights: Array) -> Array:
+        return np.asarray(self.operator.matvec(weights)).reshape(self.shape)
+
+    def correlate_some(self, d: Array, places: Array) -> Array:
+        return self.correlate(d)[places]
+
+    def combine_some(self, weights: Array, places: Array) -> Array:
+        spread = np.zeros(self._n, weights.dtype)
+        spread[places] = weights
+        return self.combine(spread)
+
+    def unit(self) -> Unit:
+        if np.abs(self.norms - 1).max() <= 4 * np.finfo(self.dtype).eps:
+            return Unit(self, None)
+        from scipy.sparse import diags_array
+        from scipy.sparse.linalg import aslinearoperator
+
+        scaled = self.operator @ aslinearoperator(diags_array(1 / self.norms))
+        return Unit(Operator(scaled, self.shape, norms=1.0), self.norms)
+
+
+def _linear(operator: Any) -> Any:
+    """The operator, of real numbers."""
+    from scipy.sparse.linalg import aslinearoperator
+
+    try:
+        linear = aslinearoperator(operator)
+    except (TypeError, ValueError):
+        raise InputError(
+            "operator: expected a LinearOperator of shape (entries of a signal, number of atoms), "
+            f"got {type(operator).__name__}"
+        ) from None
+    if 0 in linear.shape:
+        raise InputError(f"operator: expected at least one atom and entry, got {linear.shape}")
+    if np.dtype(linear.dtype or np.float64).kind == "c":
+        raise InputError("operator: expected one of real numbers, got complex ones")
+    return linear
+
+
+def _positive(norms: object, n: int, dtype: np.dtype[Any]) -> Array:
+    array = real_array("norms", np.atleast_1d(np.asarray(norms)), ndim=1).astype(dtype)
+    if len(array) not in (1, n) or not (array > 0).all():
+        raise InputError(
+            f"norms: expected a positive number for all or each of the {n} atoms, got {len(array)} "
+            f"from {array.min():g} to {array.max():g}"
+        )
+    return np.broadcast_to(array, (n,)).copy()

@@ -1,0 +1,151 @@
+"""A dictionary whose atoms are zero nearly everywhere, kept as a sparse matrix."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from pursuit.atoms.base import Atom, Unit
+from pursuit.atoms.local import LocalAtoms
+from pursuit.base.errors import InputError
+from pursuit.base.validation import Array, extent, real_array
+
+
+class SparseDictionary(LocalAtoms):
+    """A = {z_1, …, z_n}, the rows of a sparse matrix.
+
+    A step of `solve` on a `SquaredDistance` changes the correlations of the atoms that share an
+    entry with its own; any other product costs the number of stored entries.
+
+    Parameters
+    ----------
+    atoms
+        A SciPy sparse matrix or array of shape (n, d), with an atom of any norm but zero in each
+        row. Columns of a matrix D of this field are ``SparseDictionary(D.T)``.
+    shape
+        Of an atom, with d entries; (d,) where not given.
+
+    Examples
+    --------
+    >>> import scipy.sparse
+    >>> from pursuit import SparseDictionary
+    >>> SparseDictionary(scipy.sparse.eye_array(1000, 2000) * 5)
+    SparseDictionary of 1,000 atoms of shape (2000,), 1,000 entries
+    """
+
+    def __init__(self, atoms: Any, shape: int | tuple[int, ...] | None = None) -> None:
+        rows = _checked(atoms)
+        sizes = (rows.shape[1],) if shape is None else shape
+        sizes = sizes if isinstance(sizes, tuple) else (sizes,)
+        self.shape = tuple(extent("shape", size) for size in sizes)
+        if int(np.prod(self.shape)) != rows.shape[1]:
+            raise InputError(
+                f"shape: expected {rows.shape[1]} entries, as the columns of atoms, got "
+                f"{self.shape}"
+            )
+        self.dtype, self.rows = rows.dtype, rows
+        empty = np.flatnonzero(np.diff(rows.indptr) == 0)
+        if empty.size:
+            raise InputError(f"atoms: atom {empty[0]} is zero; expected atoms with a direction")
+        if not np.isfinite(self.norms).all():
+            longest = int(np.argmax(self.norms))
+            raise InputError(
+                f"atoms: the norm of atom {longest} is outside the range of {self.dtype}; expected "
+                "a larger unit"
+            )
+
+    def __len__(self) -> int:
+        return int(self.rows.shape[0])
+
+    def __repr__(self) -> str:
+        return (
+            f"SparseDictionary of {len(self):,} atoms of shape {self.shape}, {self.rows.nnz:,} "
+            "entries"
+        )
+
+    @cached_property
+    def _columns(self) -> Any:
+        return self.rows.tocsc()
+
+    @cached_property
+    def _peaks(self) -> Array:
+        peaks: Array = np.maximum.reduceat(np.abs(self.rows.data), self.rows.indptr[:-1])
+        return peaks
+
+    @cached_property
+    def norms(self) -> Array:
+        # Divided by their largest entries first: squares of 1e±200 are no numbers.
+        scaled = self.rows.data.astype(np.float64) / self._each(self._peaks)
+        squares = np.add.reduceat(scaled**2, self.rows.indptr[:-1])
+        with np.errstate(over="ignore"):
+            norms: Array = (np.sqrt(squares) * self._peaks).astype(self.dtype)
+        return norms
+
+    def _each(self, numbers: Array) -> Array:
+        """A number of each atom, repeated for each of its entries."""
+        return np.repeat(numbers, np.diff(self.rows.indptr))
+
+    def norm2(self, z: Atom) -> float:
+        entries = self.support(z)[1].astype(np.float64)
+        return float(entries @ entries)
+
+    def support(self, z: Atom) -> tuple[Array, Array]:
+        mine = slice(self.rows.indptr[z], self.rows.indptr[z + 1])
+        return self.rows.indices[mine], self.rows.data[mine]
+
+    def reach(self, where: Array, entries: Array) -> tuple[Array, Array]:
+        columns = self._columns
+        begins, counts = columns.indptr[where], np.diff(columns.indptr)[where]
+        ends = np.cumsum(counts)
+        # The stored entries of those columns, one column after another.
+        stored = np.arange(ends[-1]) + np.repeat(begins - ends + counts, counts)
+        products = columns.data[stored] * np.repeat(entries, counts)
+        places, inverse = np.unique(columns.indices[stored], return_inverse=True)
+        return places.astype(np.int64), np.bincount(inverse, products, len(places))
+
+    def correlate(self, d: Array) -> Array:
+        c: Array = self.rows @ d.reshape(-1)
+        return c
+
+    def combine(self, weights: Array) -> Array:
+        x: Array = self.rows.T @ weights
+        return x.reshape(self.shape)
+
+    def _stacked(self, first: int, last: int) -> Array:
+        rows: Array = self.rows[first:last].toarray()
+        return rows
+
+    def astype(self, dtype: np.dtype[Any]) -> SparseDictionary:
+        if self.dtype == dtype:
+            return self
+        return SparseDictionary(self.rows.astype(dtype), self.shape)
+
+    def unit(self) -> Unit:
+        if np.abs(self.norms - 1).max() <= 4 * np.finfo(self.dtype).eps:
+            return Unit(self, None)
+        rows = self.rows.copy()
+        rows.data /= self._each(self._peaks)
+        lengths = np.sqrt(np.add.reduceat(rows.data.astype(np.float64) ** 2, rows.indptr[:-1]))
+        rows.data = (rows.data / self._each(lengths)).astype(self.dtype)
+        return Unit(SparseDictionary(rows, self.shape), self.norms)
+
+
+def _checked(atoms: Any) -> Any:
+    """A sparse matrix with atoms in its rows, in canonical form and of its own."""
+    from scipy.sparse import csr_array, issparse
+
+    if not issparse(atoms):
+        raise InputError(
+            f"atoms: expected a SciPy sparse matrix, got {type(atoms).__name__}; Dictionary takes "
+            "arrays"
+        )
+    if atoms.ndim != 2 or 0 in atoms.shape:
+        raise InputError(f"atoms: expected a matrix with atoms in its rows, got {atoms.shape}")
+    rows = csr_array(atoms, copy=True)
+    rows.sum_duplicates()
+    if rows.nnz:
+        rows.data = real_array("atoms", rows.data)
+    rows.eliminate_zeros()
+    return rows

@@ -1,0 +1,63 @@
+"""Templates are learned from one long signal."""
+
+import numpy as np
+import pytest
+
+from pursuit import InputError, Shifts, learn_templates
+from pursuit.files.data import find
+
+
+def made(rng, shapes, shape, times):
+    """A signal of templates that do not overlap."""
+    atoms = Shifts(shapes, shape)
+    length = shapes.shape[-1]
+    slots = rng.choice(shape // (2 * length), times, replace=False) * 2 * length + length // 2
+    numbers = atoms.number(rng.integers(0, len(shapes), times), slots)
+    return atoms.combine_some(rng.uniform(1, 3, times), numbers)
+
+
+def test_templates_that_made_a_signal_are_found():
+    rng = np.random.default_rng(0)
+    t = np.arange(20)
+    shapes = np.array([np.hanning(20), np.sin(t / 2) * np.hanning(20)])
+    signal = made(rng, shapes, 4000, 60)
+    learned = learn_templates(signal, 2, 26, n_atoms=60, rounds=20)
+    assert 2 * learned.result.value < 1e-3 * np.vdot(signal, signal)
+    for shape in shapes:
+        matches = [np.correlate(found, shape, "full") for found in learned.templates]
+        assert np.abs(matches).max() > 0.99 * np.linalg.norm(shape)
+    assert learned.values[-1] < learned.values[0]
+    np.testing.assert_allclose(np.linalg.norm(learned.templates, axis=1), 1, rtol=1e-12)
+
+
+def test_images_and_channels_have_templates_too():
+    rng = np.random.default_rng(1)
+    atoms = Shifts(rng.standard_normal((1, 4, 5)), (40, 50))
+    picture = atoms.combine_some(np.ones(4), atoms.number(0, [3, 20, 33, 41], [4, 9, 30, 18]))
+    learned = learn_templates(picture, 1, (8, 9), n_atoms=4)
+    assert learned.result.value < 1e-12
+    assert learned.templates.shape == (1, 8, 9)
+    both = np.array([np.ravel(picture[:, :25]), np.ravel(picture[:, 25:])])
+    assert learn_templates(both, 2, (2, 30), n_atoms=9, rounds=2).templates.shape == (2, 2, 30)
+
+
+def test_what_cannot_be_learned_from_is_refused():
+    with pytest.raises(InputError, match="silent"):
+        learn_templates(np.zeros(50), 2, 5)
+    with pytest.raises(InputError, match=r"fit into a signal of shape \(50,\), got \(60,\)"):
+        learn_templates(np.ones(50), 2, 60)
+    with pytest.raises(InputError, match="signal: "):
+        learn_templates([1.0, np.nan, 2.0], 1, 2)
+
+
+def test_templates_of_an_ecg_are_beats():
+    """A minute of record 208: narrow beats with their waves, and wide ones from the ventricle."""
+    path = find("ecg_scipy/ecg.dat")
+    if path is None or not path.exists():
+        pytest.skip("the ECG is not there")
+    volts = (np.load(path)["ecg"][:21_600].astype(np.float64) - 1024) / 200
+    heart = volts - np.median(volts)
+    learned = learn_templates(heart, 3, 216, n_atoms=200, rounds=8)
+    assert 2 * learned.result.value < 0.1 * np.vdot(heart, heart)
+    widths = [np.count_nonzero(np.abs(t) > np.abs(t).max() / 2) / 360 for t in learned.templates]
+    assert min(widths) < 0.05 < 0.08 < max(widths)  # seconds: a normal beat is 0.04 wide
