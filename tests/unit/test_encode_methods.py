@@ -375,3 +375,9 @@ def test_plain_encoding_loads_none_of_these_kernels():
         sys.exit(sum(f"pursuit.{name}" in sys.modules for name in ours))
     """
     assert subprocess.run([sys.executable, "-c", script], check=False).returncode == 0
+
+
+def test_coefficients_below_the_least_number_are_refused_and_not_lost():
+    """Atoms of 1e120 and signals of 1e-299: no float64 is as small as what is between them."""
+    with pytest.raises(InputError, match="the coefficients of signal 0 are outside the range"):
+        encode(1e-299 * SIGNALS[:3], 1e120 * ATOMS, "accelerated")

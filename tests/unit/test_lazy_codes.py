@@ -1,6 +1,7 @@
 """Codes of dask and zarr arrays without a cluster: lazy, the bits of memory, sentences."""
 
 import re
+import subprocess
 import sys
 from pathlib import Path
 
@@ -315,3 +316,17 @@ def test_what_becomes_of_the_atoms_before_codes_are_computed_is_no_matter():
     lazy = encode(da.from_array(SIGNALS[:300], chunks=(300, 12)), atoms, n_nonzero=3)
     atoms[:] = 1
     assert_same(lazy.compute(), expected)
+
+
+def test_computing_leaves_the_settings_of_distributed_as_they_are():
+    """They come with its import, which a first computation may bring about."""
+    code = (
+        "import dask.array as da, numpy as np, pursuit\n"
+        "signals = da.from_array(np.eye(4), chunks=(2, 4))\n"
+        "pursuit.encode(signals, np.eye(4), n_nonzero=1).compute()\n"
+        "import dask, distributed\n"
+        "print(dask.config.get('distributed.comm.timeouts.connect'))\n"
+    )
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert run.returncode == 0, run.stderr
+    assert run.stdout.strip()

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from concurrent.futures import CancelledError, ProcessPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import lru_cache
 from itertools import islice
@@ -83,12 +83,24 @@ def held_node(shared: SharedValue) -> Any:
     client = active_client()
     if client is None:
         return shared_node(shared)
-    with dask.config.set({LARGE_GRAPH: "1PiB"}):
+    with graphs_up_to("1PiB"):
         return dask.delayed(client.submit(_same, shared, key=f"shared-{uuid4().hex}"))
 
 
 def _same(value: Any) -> Any:
     return value
+
+
+@contextmanager
+def graphs_up_to(size: int | str) -> Iterator[None]:
+    """Let Dask warn of graphs above a size alone."""
+    import dask
+
+    # Its defaults come with the import, and would go again with ours if that happened inside.
+    with suppress(ImportError):
+        import distributed  # noqa: F401
+    with dask.config.set({LARGE_GRAPH: size}):
+        yield
 
 
 # Tasks ---------------------------------------------------------------------------------------

@@ -121,11 +121,15 @@ class ConjugateCodes:
 
     def _piece(self, chunk: Chunk, signals: Signals, run: ConjugateBlock) -> Piece:
         job, statuses = self.job, run.statuses
-        written = self._written(signals, run.coef())
+        coef = run.coef()
+        written = self._written(signals, coef)
         left2 = self._left2(signals, written)
         # No code is worse than none, though rounding may take a signal that is far from all atoms
         # a last digit further.
         some = written.any(axis=1)
+        lost = np.flatnonzero(coef.any(axis=1) & ~some)
+        if lost.size:  # below the least number
+            job.refuse(chunk, int(lost[0]))
         worse = some & ~(left2 <= signals.norm2)
         written[worse] = 0
         left2[worse | ~some] = signals.norm2[worse | ~some]

@@ -13,7 +13,7 @@ import dask.array as da
 import numpy as np
 from dask.base import tokenize
 
-from pursuit.base.cluster import LARGE_GRAPH, SharedValue, in_words, shared_node
+from pursuit.base.cluster import SharedValue, graphs_up_to, in_words, shared_node
 from pursuit.base.errors import InputError, MissingExtra
 from pursuit.base.validation import Array
 from pursuit.encoding.chunks import Chunks
@@ -128,7 +128,7 @@ class LazyCodes:
     @contextmanager
     def _computing(self) -> Iterator[None]:
         """Dask warns of a large graph; that of a dictionary which is sent once is none."""
-        with dask.config.set({LARGE_GRAPH: GRAPH_BYTES + self.dictionary_bytes}), in_words():
+        with graphs_up_to(GRAPH_BYTES + self.dictionary_bytes), in_words():
             yield
 
     def to_zarr(self, store: str | os.PathLike[str], **options: Any) -> None:
