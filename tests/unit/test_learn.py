@@ -251,3 +251,11 @@ def test_the_example_of_the_page_runs():
     scope = {}
     exec(compile(example, str(page), "exec"), scope)
     assert scope["more"].trace.signals[-1] == 2 * scope["learned"].trace.signals[-1]
+
+
+@pytest.mark.parametrize("method", ["online", "aksvd", "mod"])
+def test_usage_is_the_share_of_all_signals_those_without_a_code_too(method):
+    rows = SIGNALS[:2000].copy()
+    rows[::2] = 0
+    learned = learn(rows, 20, 2, method, passes=2)
+    np.testing.assert_allclose(learned.usage.sum(), 1.0, rtol=0.02)
