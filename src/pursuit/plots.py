@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from pursuit.base.errors import MissingExtra
-from pursuit.base.validation import Array
+from pursuit.base.errors import InputError, MissingExtra
+from pursuit.base.validation import Array, count
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -182,9 +183,20 @@ def atoms(atoms: Array, ax: Axes | None = None, *, shape: tuple[int, ...] | None
     Each atom is stretched to its own range, zero being grey in a picture. An atom of 64 numbers
     is taken for 8 × 8 pixels unless `shape` is ``(64,)``; of curves the first 36 are drawn.
     """
-    shape = _picture_shape(atoms.shape[1:]) if shape is None else shape
-    atoms = atoms.reshape(len(atoms), *shape)
-    return _pictures(atoms, ax) if len(shape) > 1 else _curves(atoms, ax)
+    shape = _picture_shape(atoms.shape[1:]) if shape is None else _shape_of(atoms, shape)
+    if len(shape) == 2 or (len(shape) == 3 and shape[2] in (1, 3)):
+        return _pictures(atoms.reshape(len(atoms), *shape), ax)
+    return _curves(atoms.reshape(len(atoms), -1), ax)
+
+
+def _shape_of(atoms: Array, shape: object) -> tuple[int, ...]:
+    """The shape that an atom is asked to be seen in."""
+    size = int(np.prod(atoms.shape[1:]))
+    lengths = shape if isinstance(shape, tuple) and shape else (0,)
+    wanted = tuple(count("shape", length) for length in lengths)
+    if math.prod(wanted) != size:
+        raise InputError(f"shape: expected lengths whose product is {size}, got {shape!r}")
+    return wanted
 
 
 def _picture_shape(shape: tuple[int, ...]) -> tuple[int, ...]:

@@ -57,6 +57,8 @@ def test_more_atoms_in_a_code_than_there_are_is_refused():
         ({"signals": iter([])}, "signals: expected at least one block"),
         ({"signals": iter([np.ones(9)])}, "signals: expected blocks of rows"),
         ({"signals": iter([SIGNALS, SIGNALS[:, :8]])}, "in block 1"),
+        ({"signals": iter([SIGNALS[:0]])}, "as there are atoms to learn, 20, got 0"),
+        ({"signals": iter([SIGNALS[:, :0]])}, r"at least one entry, got shape \(500, 0\) first"),
         ({"signals": iter([SIGNALS]), "method": "mod"}, "method: only online learns from an iter"),
     ],
 )
@@ -121,6 +123,43 @@ def test_an_error_of_the_iterator_passes_through_with_what_was_learned(monkeypat
     with pytest.raises(OSError, match="gone") as error:
         learn(blocks(), 20, 2)
     assert error.value.partial_result.trace.signals[-1] >= 200
+
+
+def test_blocks_without_rows_are_nothing():
+    empty = learn(iter([SIGNALS[:0], SIGNALS, SIGNALS[:0]]), 20, 2)
+    assert np.array_equal(empty.atoms, learn(iter([SIGNALS]), 20, 2).atoms)
+
+
+def test_chunks_that_are_not_as_long_as_dask_says_are_refused():
+    dask_array = pytest.importorskip("dask.array", reason="dask is not installed")
+    chunks = dask_array.from_array(SIGNALS, chunks=(100, 9))
+    shorter = chunks.map_blocks(lambda rows: rows[:-1], meta=np.empty((0, 0)))
+    for method in METHODS:
+        assert "as the dask array says, got shape" in sentence(shorter, 20, 2, method)
+
+
+def test_a_run_is_not_continued_with_other_chunks_or_another_iterator():
+    dask_array = pytest.importorskip("dask.array", reason="dask is not installed")
+
+    def chunks(rows):
+        return dask_array.from_array(SIGNALS, chunks=(rows, 9))
+
+    for given, other in (
+        (chunks(100), chunks(150)),
+        (iter([SIGNALS]), iter([SIGNALS[::-1]])),
+    ):
+        learned = learn(given, 20, 2, passes=1)
+        said = sentence(other, 20, 2, passes=2, resume=learned)
+        assert said.startswith("resume: the checkpoint belongs to other signals")
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_a_number_whose_square_is_out_of_range_beside_the_others_is_named(method):
+    rows = np.random.default_rng(2).standard_normal((20_000, 4))
+    rows[7777, 2] = -1e200
+    said = sentence(rows, 4, 1, method, passes=1)
+    assert said.startswith("signals: expected numbers of nearer scales")
+    assert "in signal 7777, entry 2" in said
 
 
 # Signals that teach little ---------------------------------------------------------------------

@@ -268,3 +268,48 @@ def test_it_says_what_it_is_and_refuses_what_it_does_not_know():
     assert module.b_dec is None
     with pytest.raises(InputError, match="nonzero: expected one of the options method"):
         PursuitEncoder(torch.eye(3), nonzero=2)
+
+
+def test_another_view_of_the_same_memory_is_another_dictionary():
+    signals, atoms = problem(10)
+    module = PursuitEncoder(atoms, n_nonzero=2, layout="dense")
+    assert module(signals).shape == (10, 60)
+    module.W_dec = atoms[:30]
+    torch.testing.assert_close(
+        module(signals), encode(signals, atoms[:30], n_nonzero=2, layout="dense")
+    )
+
+
+def test_tensors_of_inference_mode_are_encoded_and_their_changes_seen():
+    signals, atoms = problem(10)
+    with torch.inference_mode():
+        module = PursuitEncoder(atoms * 1, n_nonzero=2, layout="dense")
+        assert module.W_dec.is_inference()
+        torch.testing.assert_close(
+            module(signals), encode(signals, atoms, n_nonzero=2, layout="dense")
+        )
+        module.W_dec.copy_(atoms.flip(1))
+        changed = encode(signals, atoms.flip(1), n_nonzero=2, layout="dense")
+        torch.testing.assert_close(module(signals), changed)
+
+
+def test_a_bias_of_integers_makes_codes_float64():
+    signals, atoms = problem(10, dtype=torch.float32)
+    codes = encode(signals, atoms, n_nonzero=2, bias=torch.ones(20, dtype=torch.int64))
+    assert codes.dtype == torch.float64
+
+
+def test_a_bias_that_is_no_number_is_named_and_not_the_signals():
+    signals, atoms = problem(10)
+    bias = torch.zeros(20)
+    bias[3] = torch.nan
+    with pytest.raises(InputError, match=r"^bias: expected finite numbers, got nan at 3$"):
+        encode(signals, atoms, n_nonzero=2, bias=bias)
+
+
+def test_a_module_refuses_options_at_once_and_not_at_its_first_call():
+    _, atoms = problem(1)
+    with pytest.raises(InputError, match=r"^method: expected one of .*, got 'greedy'"):
+        PursuitEncoder(atoms, method="greedy")
+    with pytest.raises(InputError, match=r"^n_nonzero: "):
+        PursuitEncoder(atoms, n_nonzero=0)

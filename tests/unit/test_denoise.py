@@ -115,7 +115,7 @@ def test_no_bit_depends_on_threads_or_runs():
 @pytest.mark.parametrize(
     ("pixels", "options", "said"),
     [
-        (np.ones((7, 30)), {}, "pixels: expected at least 8 × 8 of them, got 7 × 30"),
+        (np.ones((7, 30)), {}, "pixels: expected at least 8 × 8 pixels, got 7 × 30"),
         (np.ones((30, 30, 2)), {}, "pixels: expected a grey picture"),
         (np.full((9, 9), np.nan), {}, "pixels: expected finite numbers"),
         (np.ones((9, 9)), {"noise": 0}, "noise: expected a positive number, got 0"),
@@ -208,7 +208,14 @@ def test_denoise_speaks_of_files_and_options(tmp_path, pursuit):
     photo, out = tmp_path / "photo.png", tmp_path / "clean.png"
     wrong = {
         "there is no such file": ("nothing.png", "-o", out),
-        "--noise: expected a positive number, got -1": (photo, "-o", out, "--noise", -1),
+        "--noise: expected a number above 0 and up to 255, the range of the picture, got -1": (
+            *(photo, "-o", out, "--noise", -1),
+        ),
+        "range of the picture, got inf": (photo, "-o", out, "--noise", "inf"),
+        "range of the picture, got nan": (photo, "-o", out, "--noise", "nan"),
+        "--seed: expected an integer of at least 0, got -1": (photo, "-o", out, "--seed", -1),
+        "--atoms: expected another file than --out": (photo, "-o", out, "--atoms", out),
+        "pursuit: --atoms: ": (photo, "-o", out, "--atoms", photo),
         "photo.png is there already; --force writes over it": (photo, "-o", photo),
         "does not exist": (photo, "-o", tmp_path / "no" / "clean.png"),
         "expected a name that ends in .png": (photo, "-o", tmp_path / "clean.txt"),
@@ -220,6 +227,28 @@ def test_denoise_speaks_of_files_and_options(tmp_path, pursuit):
         assert said in errors
         assert errors.count("\n") == 1
     assert not out.exists()
+
+
+def test_learn_writes_over_no_file_that_it_was_not_told_to(tmp_path, pursuit):
+    signals, kept = tmp_path / "signals.npy", tmp_path / "state.npz"
+    np.save(signals, np.random.default_rng(0).standard_normal((100, 8)))
+    before = signals.read_bytes()
+    common = "learn", signals, "--atoms", 8, "--passes", 1
+    words = *common, "-o", tmp_path / "first.npy", "--checkpoint"
+    for force in ((), ("--force",)):
+        code, _, errors = pursuit(*words, signals, *force)
+        assert (code, signals.read_bytes()) == (2, before)
+        assert "--checkpoint: expected another file than the signals" in errors
+    assert pursuit(*words, tmp_path / "first.npy")[0] == 2
+    assert pursuit(*words, kept)[0] == 0
+    state = kept.read_bytes()
+    words = *common, "-o", tmp_path / "second.npy", "--checkpoint", kept
+    code, _, errors = pursuit(*words)
+    assert (code, kept.read_bytes()) == (2, state)
+    assert f"--checkpoint: {kept} is there already; --force writes over it" in errors
+    errors = pursuit(*words, "--resume", "--seed", 1)[2]
+    assert "another --atoms, --nonzero, --method, --nonnegative, --start or --seed" in errors
+    assert pursuit(*words, "--resume")[0] == 0
 
 
 def test_learn_writes_a_dictionary_that_encode_takes(tmp_path, pursuit):

@@ -164,6 +164,8 @@ def test_both_ways_through_zarr(expected, tmp_path):
         assert np.array_equal(group[name][:], getattr(expected, name)), name
     with pytest.raises(InputError, match="is there already; expected a new one"):
         lazy.to_zarr(tmp_path / "codes.zarr")
+    with pytest.raises(InputError, match="store: expected a path or a store of zarr, got int"):
+        lazy.to_zarr(3)
 
 
 def test_a_folder_begun_in_memory_goes_on_in_chunks(expected, tmp_path, monkeypatch):

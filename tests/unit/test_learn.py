@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from pursuit import Cone, Learned, Status, encode, learn
+from pursuit import Cone, InputError, Learned, Status, encode, learn
 from pursuit.learning import alternating, signals
 
 RNG = np.random.default_rng(0)
@@ -251,3 +251,25 @@ def test_the_example_of_the_page_runs():
     scope = {}
     exec(compile(example, str(page), "exec"), scope)
     assert scope["more"].trace.signals[-1] == 2 * scope["learned"].trace.signals[-1]
+
+
+@pytest.mark.parametrize("method", ["online", "aksvd", "mod"])
+def test_usage_is_the_share_of_all_signals_those_without_a_code_too(method):
+    rows = SIGNALS[:2000].copy()
+    rows[::2] = 0
+    learned = learn(rows, 20, 2, method, passes=2)
+    np.testing.assert_allclose(learned.usage.sum(), 1.0, rtol=0.02)
+
+
+def test_atoms_are_drawn_in_a_shape_that_they_have_or_refused():
+    pytest.importorskip("matplotlib", reason="matplotlib is not installed")
+    learned = learn(SIGNALS[:500].reshape(500, 2, 2, 4), 40, 2, passes=1)
+    assert not learned.plot().images  # four numbers a pixel are no colour
+    for shape in ((5, 4), 4, "ab", (), (-4, -4)):
+        with pytest.raises(InputError, match=r"^shape: expected"):
+            learned.plot(shape=shape)
+
+
+def test_a_run_continued_for_fewer_passes_says_how_many_it_had():
+    learned = learn(SIGNALS, 20, 2, passes=3)
+    assert "3 passes" in learn(SIGNALS, 20, 2, passes=1, resume=learned).message

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from pursuit.base.errors import InputError
-from pursuit.commands.options import in_options, new_file
+from pursuit.commands.options import different_files, in_options, new_file
 
 if TYPE_CHECKING:
     from pursuit.learning.denoising import Denoised
@@ -51,11 +51,17 @@ def denoise(
     from pursuit.files.pictures import kind_of, read_picture, write_picture
     from pursuit.learning.denoising import denoise as denoise_pixels
 
-    for path in filter(None, (out, atoms)):
-        new_file(path, force)
-        kind_of(path)
-    if noise is not None and not noise > 0:
-        raise InputError(f"--noise: expected a positive number, got {noise:g}")
+    written = {"--out": out, "--atoms": atoms}
+    different_files(written)
+    for option, path in written.items():
+        if path is not None:
+            new_file(path, force, option)
+            kind_of(path)
+    if noise is not None and not 0 < noise <= LEVELS:
+        raise InputError(
+            f"--noise: expected a number above 0 and up to {LEVELS}, the range of the picture, "
+            f"got {noise:g}"
+        )
     level = None if noise is None else noise / LEVELS
     picture = read_picture(photo)
     with in_options({"pixels": str(photo), "seed": "--seed", "threads": "--threads"}):

@@ -11,7 +11,7 @@ import typer
 
 from pursuit.base.errors import InputError
 from pursuit.commands.encode import INTERRUPTED, read_signals
-from pursuit.commands.options import in_options, new_file
+from pursuit.commands.options import different_files, in_options, new_file
 
 if TYPE_CHECKING:
     from pursuit.base.validation import Array
@@ -32,12 +32,13 @@ OPTIONS = {
     "checkpoint": "--checkpoint",
     "resume": "--resume",
     "variable": "--variable",
+    "method, nonnegative, start or seed": "--method, --nonnegative, --start or --seed",
 }
 """What the arguments of `pursuit.learn` are here."""
 
 
 def learn(
-    signals: Annotated[Path, typer.Argument(help="The signals: .npy, .npz, .mat or .csv.")],
+    signals: Annotated[Path, typer.Argument(help="The signals: .npy, .zarr, .npz, .mat or .csv.")],
     atoms: Annotated[int, typer.Option(help="How many atoms to learn.", metavar="NUMBER")],
     out: Annotated[
         Path, typer.Option("--out", "-o", help="The dictionary to write (.npy).", metavar="FILE")
@@ -98,8 +99,11 @@ def learn(
     if out.suffix.lower() != ".npy":
         raise InputError(f"--out: expected a file that ends in .npy, got {out}")
     new_file(out, force)
+    different_files({"the signals": signals, "--out": out, "--checkpoint": checkpoint})
     if resume and checkpoint is None:
         raise InputError("--resume: expected the file to go on from as --checkpoint, got none")
+    if checkpoint is not None and not resume:
+        new_file(checkpoint, force, "--checkpoint")
     first = None if start is None else read_matrix(start, columns=columns)
     with in_options({**OPTIONS, "signals": str(signals)}), _telling_how_to_resume(checkpoint):
         learned = learn_atoms(

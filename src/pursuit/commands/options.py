@@ -14,10 +14,21 @@ TOLERANCES = ("rtol", "atol", "tol")
 """Names that stand for nothing else in a sentence, as those with an underscore do."""
 
 
-def new_file(path: Path, force: bool) -> None:
+def different_files(paths: dict[str, Path | None]) -> None:
+    """Refuse two options that name one file: what is written last would be all there is."""
+    seen: dict[Path, str] = {}
+    for option, path in paths.items():
+        if path is None:
+            continue
+        first = seen.setdefault(path.resolve(), option)
+        if first != option:
+            raise InputError(f"{option}: expected another file than {first}, got {path} for both")
+
+
+def new_file(path: Path, force: bool, option: str = "--out") -> None:
     """Refuse to write over a file, unless that is meant: a question to ask before hours of work."""
     if writable_path(path).exists() and not force:
-        raise InputError(f"--out: {path} is there already; --force writes over it")
+        raise InputError(f"{option}: {path} is there already; --force writes over it")
 
 
 @contextmanager

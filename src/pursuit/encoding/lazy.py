@@ -143,6 +143,9 @@ class LazyCodes:
             group = zarr.open_group(path, mode="w-")
         except FileExistsError:
             raise InputError(f"store: {path} is there already; expected a new one") from None
+        except TypeError:
+            kind = type(store).__name__
+            raise InputError(f"store: expected a path or a store of zarr, got {kind}") from None
         group.attrs.update(n_atoms=self.n_atoms, method=self.method, plan=self.plan)
         sources, targets = [], []
         for name, (dtype, shape) in self._columns.items():

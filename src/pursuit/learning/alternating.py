@@ -24,7 +24,7 @@ from pursuit.learning import statistics
 from pursuit.learning.coding import coded, columns_of, rows_of
 from pursuit.learning.renewal import Renewal, replacements
 from pursuit.learning.round import Lesson, Round, Values, energy, rounding2
-from pursuit.learning.signals import Batch, Source, refuse_nonfinite, scaled
+from pursuit.learning.signals import Batch, Source, refuse_nonfinite, refuse_out_of_range, scaled
 from pursuit.learning.statistics import Statistics
 
 SIGNALS = 4096
@@ -91,10 +91,14 @@ class Alternating:
 
     def _codes(self, atoms: Array) -> tuple[CodesBySignal, Array]:
         """Codes over new atoms, and the ‖residual‖² of each."""
+        whole = Batch(self.x, np.arange(len(self.x)))
+        if np.isinf(self._energy):
+            refuse_nonfinite(whole)
+            refuse_out_of_range(whole)
         try:
             found = coded(atoms, self.x, self.lesson, len(self.x))
         except InputError:
-            refuse_nonfinite(Batch(self.x, np.arange(len(self.x))))
+            refuse_nonfinite(whole)
             raise
         squares, before = found.residual_norms**2, self.memory.squares
         if squares.sum() <= self.memory.top:

@@ -18,7 +18,7 @@ from scipy.special import gammaincinv
 
 from pursuit.base.errors import InputError
 from pursuit.base.progress import Silent, bar
-from pursuit.base.validation import Array, positive, real_array
+from pursuit.base.validation import Array, count, positive, real_array
 from pursuit.encoding import encode
 from pursuit.learning.door import learn
 from pursuit.learning.learned import Learned
@@ -85,10 +85,11 @@ def denoise(
         )
     if min(picture.shape[:2]) < SIDE:
         raise InputError(
-            f"pixels: expected at least {SIDE} × {SIDE} of them, got {picture.shape[0]} × "
+            f"pixels: expected at least {SIDE} × {SIDE} pixels, got {picture.shape[0]} × "
             f"{picture.shape[1]}"
         )
     sigma = None if noise is None else positive("noise", noise)
+    count("seed", seed)
     channels = [picture] if picture.ndim == 2 else list(np.moveaxis(picture @ COLOURS.T, 2, 0))
     with bar("denoise", len(channels), progress) as shown:
         work = _Work(seed, threads, shown)

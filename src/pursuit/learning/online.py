@@ -22,7 +22,7 @@ from pursuit.kernels.learning import CodesBySignal, take_residuals
 from pursuit.learning import statistics
 from pursuit.learning.coding import coded, rows_of
 from pursuit.learning.renewal import Renewal, replacements
-from pursuit.learning.round import Lesson, Round, Values, rounding2
+from pursuit.learning.round import Lesson, Round, Values, energy, rounding2
 from pursuit.learning.signals import (
     Batch,
     Place,
@@ -30,6 +30,7 @@ from pursuit.learning.signals import (
     batch_size,
     batches,
     refuse_nonfinite,
+    refuse_out_of_range,
 )
 from pursuit.learning.statistics import Statistics
 
@@ -43,11 +44,17 @@ WINDOW = 64
 
 
 class OnlineMemory(NamedTuple):
-    """What changes from batch to batch."""
+    """What changes from batch to batch.
+
+    `weight` and `entries` are the signals and the coefficients of their codes, counted as A and B
+    count them.
+    """
 
     atoms: Array
     known: Statistics
     used: Array
+    weight: float
+    entries: float
     step: int
     seen: int
     at: Place
@@ -59,7 +66,9 @@ class Online:
     def __init__(self, source: Source, lesson: Lesson, atoms: Array) -> None:
         n, d = atoms.shape
         self.source, self.lesson = source, lesson
-        self.memory = OnlineMemory(atoms, Statistics.zeros(n, d), np.zeros(n), 0, 0, Place(0, 0, 0))
+        self.memory = OnlineMemory(
+            atoms, Statistics.zeros(n, d), np.zeros(n), 0.0, 0.0, 0, 0, Place(0, 0, 0)
+        )
         self._room = Statistics.zeros(n, d)
         self._batch = batch_size(source.total)
 
@@ -92,10 +101,14 @@ class Online:
         renewed = self._renew(step, atoms, known, used, rows, x) if due else 0
         ended = after.turn > m.at.turn if self.source.total else step % WINDOW == 0
         self._room = m.known
-        self.memory = OnlineMemory(atoms, known, used, step, m.seen + len(x), after)
+        counted = beta * m.weight + len(x), beta * m.entries + len(rows.indices)
+        self.memory = OnlineMemory(atoms, known, used, *counted, step, m.seen + len(x), after)
         return Round.of(len(x), codes.residual_norms, x, renewed, ended)
 
     def _coded(self, atoms: Array, batch: Batch) -> Codes:
+        if np.isinf(energy(batch.rows)):
+            refuse_nonfinite(batch)
+            refuse_out_of_range(batch)
         try:
             return coded(atoms, batch.rows, self.lesson, self._batch)
         except InputError:
@@ -133,7 +146,8 @@ class Online:
         """What has to be kept to go on from here."""
         m = self.memory
         arrays = {"atoms": m.atoms, "gram": m.known.gram, "moment": m.known.moment, "used": m.used}
-        numbers = {"step": m.step, "seen": m.seen, "at": list(m.at)}
+        counted = {"weight": m.weight, "entries": m.entries}
+        numbers = {**counted, "step": m.step, "seen": m.seen, "at": list(m.at)}
         return Values({name: array.copy() for name, array in arrays.items()}, numbers)
 
     def restore(self, values: Values) -> None:
@@ -141,8 +155,10 @@ class Online:
         a, numbers = values.arrays, values.numbers
         known = Statistics(a["gram"].copy(), a["moment"].copy())
         at = Place(*map(int, numbers["at"]))
+        counted = float(numbers["weight"]), float(numbers["entries"])
         counts = int(numbers["step"]), int(numbers["seen"])
-        self.memory = OnlineMemory(a["atoms"].copy(), known, a["used"].copy(), *counts, at)
+        arrays = a["atoms"].copy(), known, a["used"].copy()
+        self.memory = OnlineMemory(*arrays, *counted, *counts, at)
 
     @property
     def atoms(self) -> Array:
@@ -151,5 +167,6 @@ class Online:
     @property
     def usage(self) -> Array:
         """The share of the signals that use each atom, the latest weighing most."""
-        total = self.memory.used.sum()
-        return self.memory.used * (self.lesson.n_nonzero / total if total else 0.0)
+        m, total = self.memory, self.memory.used.sum()
+        # New atoms count as if used: shares add up to the atoms that a signal has on average.
+        return m.used * (m.entries / m.weight / total if total else 0.0)

@@ -101,10 +101,11 @@ class LearningRun:
 
     def _passes_over(self) -> str:
         objective = LearningTrace(self.rows).passes()
-        what = f"{self.lesson.passes} passes are over"
+        passes = max(self.lesson.passes, len(objective))  # a run that is continued may have more
+        what = f"{passes} passes are over"
         if self.source.total is None:
             what = "the iterator gave its last signal"
-        elif self.lesson.passes == 1:
+        elif passes == 1:
             what = "one pass is over"
         if len(objective) < 2:
             return what

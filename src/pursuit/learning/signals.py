@@ -12,7 +12,7 @@ import math
 import os
 from collections.abc import Iterator
 from itertools import chain
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, NoReturn, Protocol
 
 import numpy as np
 
@@ -228,7 +228,17 @@ class ChunkedSignals(StoredSignals):
         self._window = window_rows(self._rows.shape[1], self.dtype, n_atoms)
 
     def read(self, first: int, last: int) -> Array:
-        return plain_array("signals", self._rows[first:last].compute())
+        rows = plain_array("signals", self._rows[first:last].compute())
+        if rows.shape != (last - first, self._rows.shape[1]):
+            raise InputError(
+                f"signals: expected {last - first} rows from {first} on, as the dask array says, "
+                f"got shape {rows.shape}"
+            )
+        return rows
+
+    def identity(self) -> list[object]:
+        # Which signals are drawn together depends on the chunks.
+        return [*super().identity(), self._pieces]
 
 
 class SignalStream:
@@ -241,6 +251,8 @@ class SignalStream:
         first = plain_array("signals", head)
         if first.ndim < 2:
             raise InputError(f"signals: expected blocks of rows, got shape {first.shape} first")
+        if math.prod(first.shape[1:]) == 0:
+            raise InputError(f"signals: expected at least one entry, got shape {first.shape} first")
         self.shape, self.total = first.shape[1:], None
         self._given, self.dtype = first.dtype, _computed_in(first.dtype)
         self._arrays, self._n_atoms = chain([head], arrays), n_atoms
@@ -251,15 +263,19 @@ class SignalStream:
         if turn > 0:
             return
         for number, window in enumerate(self._windows):
-            if number == 0 and len(window.rows) < self._n_atoms:
-                _refuse_few(len(window.rows), self._n_atoms)
             if number >= first:
                 yield window
 
     def sample(self, seed: int) -> Array:
-        first = next(self.windows(0, 0, seed))
+        return self._first().rows
+
+    def _first(self) -> Window:
+        """The first window, which stays the next one."""
+        first = next(self._windows, None)
+        if first is None or len(first.rows) < self._n_atoms:
+            _refuse_few(0 if first is None else len(first.rows), self._n_atoms)
         self._windows = chain([first], self._windows)
-        return first.rows
+        return first
 
     def _filled(self) -> Iterator[Window]:
         room, filled, seen = self._room(), 0, 0
@@ -285,7 +301,7 @@ class SignalStream:
                     f"signals: expected blocks of one type and width, got {self._given} of "
                     f"{self.shape} first and {array.dtype} of {array.shape[1:]} in block {number}"
                 )
-            yield array.reshape(len(array), -1)
+            yield array.reshape(len(array), math.prod(self.shape))
 
     def everything(self) -> Array:
         raise InputError(
@@ -294,7 +310,7 @@ class SignalStream:
         )
 
     def identity(self) -> list[object]:
-        return ["blocks", self.shape, self._given.str]
+        return ["blocks", self.shape, self._given.str, self._first().rows[0].copy()]
 
 
 def window_rows(length: int, dtype: np.dtype[Any], n_atoms: int) -> int:
@@ -315,9 +331,18 @@ def _check_shape(shape: tuple[int, ...], n_atoms: int) -> None:
         _refuse_few(shape[0], n_atoms)
 
 
-def _refuse_few(total: int, n_atoms: int) -> None:
+def _refuse_few(total: int, n_atoms: int) -> NoReturn:
     raise InputError(
         f"signals: expected at least as many as there are atoms to learn, {n_atoms}, got {total}"
+    )
+
+
+def refuse_out_of_range(batch: Batch) -> NoReturn:
+    """Name the largest number of a batch whose squares have no sum."""
+    row, entry = np.unravel_index(np.argmax(np.abs(batch.rows)), batch.rows.shape)
+    raise InputError(
+        f"signals: expected numbers of nearer scales, got one in signal {batch.numbers[row]}, "
+        f"entry {entry}, whose square is out of range beside the others"
     )
 
 

@@ -38,8 +38,9 @@ class TensorEncoder:
         rows, lead = signal_rows(signals, self.atoms), tuple(signals.shape[:-1])
         if self.engine is None:
             return pursue(rows, self.atoms, self.bias, self.options, lead)
-        x = as_numbers(rows, working_type(rows, self.bias))
-        array = (x if self.bias is None else x - self.bias).numpy()
+        dtype = working_type(rows, self.bias)
+        x = as_numbers(rows, dtype)
+        array = (x if self.bias is None else x - self.bias.to(dtype)).numpy()
         codes = self.engine(array, progress=False)
         most = self.options.n_nonzero
         width = None if most is None else min(most, len(self.atoms))

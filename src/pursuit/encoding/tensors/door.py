@@ -113,6 +113,10 @@ def bias_row(bias: object, atoms: Tensor) -> Tensor | None:
     if tensor.shape != (d,):
         raise InputError(f"bias: expected shape ({d},), got {tuple(tensor.shape)}")
     refuse_elsewhere("bias", tensor, atoms)
+    odd = ~torch.isfinite(tensor if tensor.dtype == torch.float64 else tensor.float())
+    if odd.any():
+        where = int(odd.int().argmax())
+        raise InputError(f"bias: expected finite numbers, got {tensor[where]} at {where}")
     return tensor
 
 

@@ -46,6 +46,7 @@ class PursuitEncoder(nn.Module):
         super().__init__()
         self.options = known_options(options)
         atoms = atoms_tensor(W_dec)
+        self.options.limits((atoms.shape[0], atoms.shape[1]))  # what is wrong is said at once
         self.register_buffer("W_dec", atoms)
         self.register_buffer("b_dec", bias_row(b_dec, atoms))
         self._kept: tuple[object, TensorEncoder] | None = None
@@ -80,10 +81,7 @@ class PursuitEncoder(nn.Module):
 
     def _encoder(self) -> TensorEncoder:
         buffers = (self.W_dec, self.b_dec)
-        # The version counts changes in place; the rest says whether it is the same memory.
-        now = tuple(
-            None if b is None else (b.data_ptr(), b._version, b.dtype, b.device) for b in buffers
-        )
+        now = tuple(map(_seen_as, buffers))
         if self._kept is None or self._kept[0] != now:
             self._kept = now, TensorEncoder(*buffers, self.options)
         return self._kept[1]
@@ -95,6 +93,19 @@ class PursuitEncoder(nn.Module):
         changed = {k: v for k, v in asdict(self.options).items() if v != getattr(Options, k)}
         n, d = self.W_dec.shape
         return ", ".join([f"{n} atoms × {d}", *(f"{k}={v!r}" for k, v in changed.items())])
+
+
+def _seen_as(buffer: Tensor | None) -> object:
+    """What is another one when a buffer has changed.
+
+    The version counts changes in place, which inference mode does not do: its tensors are taken
+    to be different every time. The rest says whether it is the same view of the same memory.
+    """
+    if buffer is None:
+        return None
+    version = object() if buffer.is_inference() else buffer._version
+    where = buffer.data_ptr(), buffer.shape, buffer.stride(), buffer.device
+    return *where, buffer.dtype, version
 
 
 def known_options(options: dict[str, Any]) -> Options:
