@@ -33,12 +33,15 @@ def main() -> None:
     parser.add_argument("--atoms", type=int, default=3000, help="that are timed of each sound")
     parser.add_argument("--seconds", type=int, default=60, help="of the sound taken apart")
     chosen = parser.parse_args()
+    measure(chosen.seconds, chosen.minutes, chosen.atoms)
+
+
+def measure(seconds: int = 60, minutes: int = 10, atoms: int = 3000) -> None:
     warm_up()
-    whole_sound(chosen.seconds)
-    against_signal_domain(chosen.atoms // 10)
-    minute = per_atom(60, chosen.atoms)
-    longer = per_atom(60 * chosen.minutes, chosen.atoms)
-    row(f"an atom of {chosen.minutes} minutes / of one", f"{longer / minute:.2f} ×")
+    whole_sound(seconds)
+    against_signal_domain(atoms // 10)
+    minute, longer = per_atom(60, atoms), per_atom(60 * minutes, atoms)
+    row(f"an atom of {minutes} minutes / of one", f"{longer / minute:.2f} ×")
 
 
 def row(what: str, figure: str) -> None:

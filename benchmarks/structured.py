@@ -29,6 +29,7 @@ from typing import Any
 
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
+import gabor
 import numpy as np
 from numpy.typing import NDArray
 from scipy import fft, sparse
@@ -270,6 +271,11 @@ def _cosines(n: int) -> Any:
     )
 
 
+def sound(rounds: int) -> None:
+    """A minute and ten minutes of sound over Gabor atoms: what gabor.py prints by itself."""
+    gabor.measure()
+
+
 PARTS = {
     "fft": against_fft,
     "lgcd": against_lgcd,
@@ -278,6 +284,7 @@ PARTS = {
     "memory": memory,
     "sets": sets,
     "ecg": ecg,
+    "sound": sound,
 }
 
 
