@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import os
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -16,9 +17,11 @@ from pursuit.files.npy import open_npy
 
 def map_npy(path: str | os.PathLike[str]) -> Array:
     """The array of a .npy file, read from disk where it is looked at. Nothing is unpickled."""
+    if Path(path).suffix.lower() != ".npy":
+        raise InputError(
+            f"signals: expected an array or the path of a .npy file, got {path!s:.200}"
+        )
     file = existing_file(path)
-    if file.suffix.lower() != ".npy":
-        raise InputError(f"signals: expected an array or the path of a .npy file, got {file}")
     with reading(file):
         if not open_npy(file).shapes:
             raise InputError(f"{file}: holds no array of real numbers")

@@ -57,6 +57,10 @@ def round_bowl(f: Objective) -> bool:
     return isinstance(f, QuadraticObjective) and f.L is not None and f.mu == f.L
 
 
+LEAST = float(np.finfo(np.float64).tiny / np.finfo(np.float64).eps)
+"""Numbers below this lose digits when they are multiplied by what is below one."""
+
+
 @dataclass(frozen=True)
 class SpanHessian:
     """B H Bᵀ for the rows of B: a quadratic's Hessian in the coordinates of a basis of lin(A).
@@ -86,7 +90,7 @@ class SpanHessian:
         if first.size * len(self.basis) > IMAGES:
             return None
         rows = (self.f.image(d.reshape(self.f.shape)) for d in self.basis)
-        return _finite(np.array([np.asarray(row).reshape(-1) for row in rows], np.float64))
+        return _normal(_finite(np.array([np.asarray(row).reshape(-1) for row in rows], np.float64)))
 
     @cached_property
     def _matrix(self) -> Array:
@@ -173,6 +177,17 @@ class SpanHessian:
     def root(self) -> Array:
         """R with RRᵀ = H on the span."""
         return self.axes * self.roots
+
+
+def _normal(images: Array) -> Array:
+    """Images whose digits are all there: the least numbers of floating point have few of them."""
+    largest = float(np.abs(images).max(initial=0.0))
+    if 0 < largest < LEAST:
+        raise InputError(
+            f"f: the images of unit directions are at most {largest:.3g}, where floating point has "
+            "lost its digits; expected a larger unit"
+        )
+    return images
 
 
 def _finite(array: Array) -> Array:
