@@ -87,6 +87,29 @@ def test_operators_refuse_a_wrong_adjoint_and_norms_that_are_none():
         _ = Operator(A * (np.arange(6) != 2)).norms
 
 
+def test_operators_whose_products_are_none_are_refused():
+    A = np.random.default_rng(0).standard_normal((6, 4))
+
+    def made(forth, back):
+        return LinearOperator((6, 4), forth, back, dtype=float)
+
+    with pytest.raises(InputError, match="operator: it has no rmatvec"):
+        Operator(made(lambda w: A @ w, None))
+    with pytest.raises(InputError, match="operator: of shape"):
+        Operator(made(lambda w: w, lambda d: d))
+    with pytest.raises(InputError, match="its products are complex"):
+        Operator(made(lambda w: A @ w * 1j, lambda d: A.T @ d * -1j))
+
+
+@pytest.mark.parametrize("share", [0.5, 1.1, 1e6])
+def test_norms_that_are_not_those_of_the_atoms_are_refused(share):
+    A = np.random.default_rng(0).standard_normal((6, 4))
+    norms = np.linalg.norm(A, axis=0)
+    assert np.allclose(Operator(A, norms=norms).norms, norms)
+    with pytest.raises(InputError, match="norms: atom 0 has the norm"):
+        Operator(A, norms=share * norms)
+
+
 def test_unions_take_finite_sets_of_one_shape():
     with pytest.raises(InputError, match="at least one set"):
         Union()

@@ -41,7 +41,34 @@ def test_images_and_channels_have_templates_too():
     assert learn_templates(both, 2, (2, 30), n_atoms=9, rounds=2).templates.shape == (2, 2, 30)
 
 
+def test_channels_stay_where_they_are():
+    rng = np.random.default_rng(2)
+    signal = np.zeros((4, 300))
+    signal[0] = made(rng, rng.standard_normal((1, 9)), 300, 6)
+    learned = learn_templates(signal, 1, (4, 13), n_atoms=6)
+    assert learned.result.value < 1e-12
+    assert not learned.templates[0, 1:].any()
+    whole = learn_templates(signal, 1, signal.shape)
+    assert whole.result.value < 1e-12
+
+
+@pytest.mark.parametrize("times", [1, 4])
+def test_more_templates_than_a_signal_has_shapes_are_learned_all_the_same(times):
+    rng = np.random.default_rng(3)
+    signal = made(rng, rng.standard_normal((1, 5)), 300, times)
+    periodic = np.sin(np.arange(400) * np.pi / 10)
+    for heard in (signal, periodic, np.ones(100)):
+        learned = learn_templates(heard, 3, 9, n_atoms=60, rounds=4)
+        assert len(learned.templates) == 3
+        assert learned.values[-1] < 0.1 * np.vdot(heard, heard)
+
+
 def test_what_cannot_be_learned_from_is_refused():
+    with pytest.raises(InputError, match="n_templates: templates of one sample are all one"):
+        learn_templates(np.arange(50.0), 2, 1)
+    for unit in (1e-200, 1e200):
+        with pytest.raises(InputError, match="expected other units"):
+            learn_templates(np.arange(50.0) * unit, 1, 5)
     with pytest.raises(InputError, match="silent"):
         learn_templates(np.zeros(50), 2, 5)
     with pytest.raises(InputError, match=r"fit into a signal of shape \(50,\), got \(60,\)"):

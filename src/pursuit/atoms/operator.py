@@ -10,7 +10,7 @@ import numpy as np
 
 from pursuit.atoms.base import Atom, FiniteAtoms, Unit
 from pursuit.base.errors import InputError
-from pursuit.base.lengths import row_norms
+from pursuit.base.lengths import length, row_norms
 from pursuit.base.validation import Array, extent, real_array
 
 PROBED = 2**16
@@ -19,6 +19,9 @@ TOGETHER = 32
 """Atoms that are made at once."""
 ADJOINT = 1e-3
 """The share by which ⟨Aw, d⟩ and ⟨w, Aᵀd⟩ may differ, whatever precision an operator works in."""
+
+CHECKED = 5
+"""Atoms whose norms are compared with those that were given."""
 
 
 class Operator(FiniteAtoms):
@@ -36,7 +39,7 @@ class Operator(FiniteAtoms):
         Of an atom, with d entries; (d,) where not given.
     norms
         ‖z_j‖ for each atom, or one number for all. Where not given they are found with a product
-        for each atom.
+        for each atom; where given, those of a few atoms are compared.
 
     Examples
     --------
@@ -70,11 +73,13 @@ class Operator(FiniteAtoms):
         self.dtype = np.dtype(np.float32 if self.operator.dtype == np.float32 else np.float64)
         self._n, self._given = n, None if norms is None else _positive(norms, n, self.dtype)
         self._check_adjoint()
+        if self._given is not None:
+            self._check_norms()
 
     def _check_adjoint(self) -> None:
         rng = np.random.default_rng(0)
         w, d = rng.standard_normal(self._n), rng.standard_normal(self.shape)
-        forth, back = self.combine(w), self.correlate(d)
+        forth, back = self._products(w, d)
         if not (np.isfinite(forth).all() and np.isfinite(back).all()):
             raise InputError("operator: its products with finite numbers are not finite")
         one, other = float(np.vdot(forth, d)), float(w @ back)
@@ -84,6 +89,33 @@ class Operator(FiniteAtoms):
                 f"operator: ⟨Aw, d⟩ = {one:.6g} and ⟨w, Aᵀd⟩ = {other:.6g} differ; expected an "
                 "rmatvec that is the adjoint of matvec"
             )
+
+    def _products(self, w: Array, d: Array) -> tuple[Array, Array]:
+        """Aw and Aᵀd, of an operator of which nothing is known yet."""
+        try:
+            forth, back = self.combine(w), self.correlate(d)
+        except NotImplementedError:
+            raise InputError(
+                "operator: it has no rmatvec; expected the adjoint of matvec"
+            ) from None
+        except ValueError as error:
+            raise InputError(
+                f"operator: of shape {self.operator.shape}, its products fail ({error}); expected "
+                "a matvec and an rmatvec of that shape"
+            ) from error
+        if np.iscomplexobj(forth) or np.iscomplexobj(back):
+            raise InputError("operator: expected one of real numbers, its products are complex")
+        return forth, back
+
+    def _check_norms(self) -> None:
+        """Compare the norms that were given with those of a few atoms."""
+        for z in np.unique(np.linspace(0, self._n - 1, CHECKED).astype(int)).tolist():
+            found, given = length(self.vector(z)), float(self.norms[z])
+            if abs(found - given) > ADJOINT * given:
+                raise InputError(
+                    f"norms: atom {z} has the norm {found:.6g}, got {given:.6g}; expected those of "
+                    "the atoms, or none to have them found"
+                )
 
     def __len__(self) -> int:
         return self._n

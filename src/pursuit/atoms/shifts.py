@@ -90,10 +90,7 @@ class Shifts(LocalAtoms):
                 f"templates: the norm of template {int(np.argmax(norms))} is outside the range of "
                 f"{self.dtype}; expected a larger unit"
             )
-        flat = self.templates.reshape(len(self.templates), -1).astype(np.float64)
-        flat = flat / row_norms(flat)[:, None]
-        alike = np.abs(flat @ flat.T) >= 1 - ALIKE * float(np.finfo(self.dtype).eps)
-        pairs = np.argwhere(np.triu(alike, 1))
+        pairs = alike(self.templates.reshape(len(self.templates), -1))
         if len(pairs):
             first, second = pairs[0].tolist()
             raise InputError(
@@ -369,6 +366,14 @@ class Shifts(LocalAtoms):
             found[axis] for axis in self._moving
         ]
         return channel, row, column
+
+
+def alike(rows: Array) -> Array:
+    """The pairs of rows that are one up to their scale, of rows none of which is zero."""
+    flat = rows.astype(np.float64)
+    flat = flat / row_norms(flat)[:, None]
+    same = np.abs(flat @ flat.T) >= 1 - ALIKE * float(np.finfo(rows.dtype).eps)
+    return np.argwhere(np.triu(same, 1))
 
 
 class _Sizes(NamedTuple):

@@ -6,8 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from pursuit.atoms.shifts import Shifts
+from pursuit.atoms.shifts import Shifts, alike
 from pursuit.base.errors import InputError
+from pursuit.base.lengths import scale
 from pursuit.base.validation import Array, count, extent, real_array
 from pursuit.objectives.quadratic import SquaredDistance
 from pursuit.solving.driver import solve
@@ -98,15 +99,18 @@ def learn_templates(
     rounds = count("rounds", rounds, minimum=1)
     if not b.any():
         raise InputError("signal: it is silent; expected something to learn from")
+    if K > 1 and np.prod(sizes) == 1:
+        raise InputError(f"n_templates: templates of one sample are all one; expected 1, got {K}")
     fits = max(1, int(b.size // np.prod(sizes)))
     most = count("n_atoms", fits if n_atoms is None else n_atoms, minimum=1)
-    templates = _pieces(b, sizes, K, np.random.default_rng(count("seed", seed)))
+    rng = np.random.default_rng(count("seed", seed))
+    templates = _distinct(_pieces(b, sizes, K, rng), rng)
     f, values = SquaredDistance(b), []
     for _ in range(rounds):
         atoms = Shifts(templates, b.shape)
         result = _coded(f, atoms, most, method)
         values.append(result.value)
-        templates = _fitted(atoms, result, b)
+        templates = _distinct(_fitted(atoms, result, b), rng)
     final = Shifts(_in_order(atoms, result, templates), b.shape).unit().atoms
     assert isinstance(final, Shifts)
     return LearnedTemplates(final, _coded(f, final, most, method), np.array(values))
@@ -132,8 +136,8 @@ def _windows(b: Array, sizes: tuple[int, ...]) -> Array:
 
 
 def _energies(b: Array, sizes: tuple[int, ...]) -> Array:
-    """The energy of every piece."""
-    sums = b.astype(np.float64) ** 2
+    """The energy of every piece, in units in which squares are numbers."""
+    sums = (b.astype(np.float64) / scale(b)) ** 2
     for axis, size in enumerate(sizes):
         padded = np.insert(np.cumsum(sums, axis=axis), 0, 0.0, axis=axis)
         ends = [slice(size, None) if a == axis else slice(None) for a in range(b.ndim)]
@@ -151,13 +155,29 @@ def _pieces(b: Array, sizes: tuple[int, ...], K: int, rng: np.random.Generator) 
     pieces = [windows[np.unravel_index(place, energies.shape)] for place in drawn]
     while len(pieces) < K:  # of a signal that is nearly silent
         pieces.append(rng.standard_normal(sizes).astype(b.dtype))
-    return np.array([_centred(piece) for piece in pieces])
+    return np.array([_centred(piece, b.shape) for piece in pieces])
 
 
-def _centred(template: Array) -> Array:
-    """The template with the middle of its energy in the middle: what moves out is lost."""
-    energy, moved = template.astype(np.float64) ** 2, template
-    for axis, size in enumerate(template.shape):
+def _distinct(templates: Array, rng: np.random.Generator) -> Array:
+    """The templates, with noise in place of those that are zero or another up to its scale."""
+    kept = templates.copy()
+    flat = kept.reshape(len(kept), -1)
+    flat[~flat.any(axis=1)] = rng.standard_normal(flat.shape[1])
+    while len(pairs := alike(flat)):
+        flat[pairs[0, 1]] = rng.standard_normal(flat.shape[1])
+    return kept
+
+
+def _centred(template: Array, shape: tuple[int, ...]) -> Array:
+    """The template with the middle of its energy in the middle: what moves out is lost.
+
+    Along an axis of a signal of this shape that it fills it does not move: channels stay apart.
+    """
+    if not template.any():
+        return template
+    energy, moved = (template.astype(np.float64) / scale(template)) ** 2, template
+    for axis in np.flatnonzero(np.less(template.shape, shape)):
+        size = template.shape[axis]
         along = energy.sum(axis=tuple(a for a in range(template.ndim) if a != axis))
         middle = float(along @ np.arange(size)) / float(along.sum())
         by = round((size - 1) / 2 - middle)
@@ -187,12 +207,12 @@ def _fitted(atoms: Shifts, result: Result, b: Array) -> Array:
 def _renewed(templates: Array, rest: Array) -> Array:
     """Templates that no atom uses, replaced by the pieces that are explained worst."""
     sizes = templates.shape[1:]
-    kept = np.array([_centred(t) if t.any() else t for t in templates])
+    kept = np.array([_centred(template, rest.shape) for template in templates])
     energies = _energies(rest, sizes)
     for k in np.flatnonzero(~kept.reshape(len(kept), -1).any(axis=1)):
         place = np.unravel_index(int(np.argmax(energies)), energies.shape)
         near = tuple(slice(max(0, p - s + 1), p + s) for p, s in zip(place, sizes, strict=True))
-        kept[k] = _centred(_windows(rest, sizes)[place])
+        kept[k] = _centred(_windows(rest, sizes)[place], rest.shape)
         energies[near] = 0
     return kept
 
