@@ -65,6 +65,12 @@ def test_coefficients_are_renewed_at_the_end_where_no_long_window_reaches(monkey
     assert 2 * result.value == pytest.approx(np.sum((signal - result.x) ** 2), rel=1e-10)
 
 
+def test_a_cut_above_all_products_of_two_scales_is_a_cut_like_any_other():
+    signal = noisy(500)
+    result = solve(SquaredDistance(signal), Gabor(500, (16, 256), cut=0.9), max_iter=200, tol=0)
+    assert 2 * result.value == pytest.approx(np.sum((signal - result.x) ** 2), rel=1e-10)
+
+
 def test_a_smooth_packet_of_the_grid_is_one_atom():
     atoms = Gabor(700, (32, 128))
     z = atoms.draw(np.random.default_rng(3), 1)[0]
