@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 from pursuit.base.errors import InputError
-from pursuit.commands.options import in_options
+from pursuit.commands.options import in_options, new_file
 
 OPTIONS = {
     "snr": "--snr",
@@ -18,7 +18,8 @@ OPTIONS = {
     "scales": "--scales",
     "max_atoms": "--max-atoms",
     "resume": "--resume",
-    "; give its transpose": " (--columns)",
+    "columns": "--columns",
+    "give its transpose": "give --columns",
 }
 """What the arguments of `pursuit.decompose` are here."""
 PICTURES = (".png", ".pdf", ".svg")
@@ -61,7 +62,7 @@ def decompose(
         bool, typer.Option("--resume", help="Continue a run that was stopped.")
     ] = False,
     force: Annotated[
-        bool, typer.Option("--force", help="Write over a book that is there.")
+        bool, typer.Option("--force", help="Write over files that are there.")
     ] = False,
 ) -> None:
     """Take a sound apart into waves with a beginning and an end, the largest first.
@@ -72,18 +73,21 @@ def decompose(
 
     pursuit decompose sound.wav --snr 20 -o book.npz --figure book.png
     """
-    from pursuit.base.archive import writable_path
     from pursuit.decomposing import decompose as decompose_signal
     from pursuit.decomposing.book_files import ending
     from pursuit.files.sounds import read_sound
 
     ending("--out", out)
-    if writable_path(out).exists() and not force:
-        raise InputError(f"--out: {out} is there already; --force writes over it")
-    if figure is not None and writable_path(figure).suffix.lower() not in PICTURES:
-        raise InputError(f"--figure: expected a file that ends in .png, .pdf or .svg, got {figure}")
+    new_file(out, force)
+    if figure is not None:
+        if figure.suffix.lower() not in PICTURES:
+            raise InputError(
+                f"--figure: expected a file that ends in .png, .pdf or .svg, got {figure}"
+            )
+        new_file(figure, force, "--figure")
     saved = out.with_name(f"{out.name}.checkpoint")
-    with in_options({**OPTIONS, "signal": str(sound)}), _telling_how_to_resume(saved):
+    names = {**OPTIONS, "signal": str(sound), "b": str(sound)}
+    with in_options(names), _telling_how_to_resume(saved):
         samples, hertz = read_sound(sound, rate, columns)
         book = decompose_signal(
             samples,
@@ -115,7 +119,8 @@ def _numbers(text: str) -> list[int]:
 
 def _checkpoints(saved: Path) -> list[Path]:
     """The checkpoint, or those of the channels."""
-    return [saved, *saved.parent.glob(f"{saved.name}.*")]
+    of_channels = (f for f in saved.parent.iterdir() if f.stem == saved.name)
+    return [saved, *(f for f in of_channels if f.suffix[1:].isdecimal())]
 
 
 @contextmanager

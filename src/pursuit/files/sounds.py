@@ -32,6 +32,8 @@ def read_sound(path: Path, rate: float | None = None, columns: bool = False) -> 
     if ending == ".wav":
         if rate is not None:
             raise InputError(f"rate: {file} says its own; expected none for a .wav file")
+        if columns:
+            raise InputError(f"columns: {file} says which its channels are; expected a .npy file")
         return _read_wav(file)
     if ending != ".npy":
         raise InputError(f"{file}: expected a file that ends in .wav or .npy")
