@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from scipy.io import wavfile
 
-from pursuit import Book
+from pursuit import Book, decompose
 from pursuit.decomposing.book import COLUMNS
 
 RATE = 4000
@@ -127,6 +127,33 @@ def test_a_bad_sound_or_option_is_one_sentence(sounds, pursuit, words, sentence)
     code, said, errors = pursuit("decompose", *words, *out)
     assert (code, said) == (2, "")
     assert errors.startswith(f"pursuit: {sentence}")
+    assert errors.count("\n") == 1
+
+
+def test_a_ratio_that_channels_reach_together_is_reached(folder, pursuit):
+    noise = 0.01 * np.random.default_rng(0).standard_normal(3000)
+    np.save("s.npy", np.array([TONE, noise]))
+    command = ("decompose", "s.npy", "--rate", RATE, "--snr", 12, "--shared")
+    assert pursuit(*command, "-o", "b.npz")[2] == ""
+    assert min(Book.load("b.npz").reached) < 12
+    errors = pursuit(*command, "-o", "few.npz", "--max-atoms", 2)[2]
+    assert errors == "pursuit: 12 dB were not reached with --max-atoms\n"
+
+
+@pytest.mark.parametrize(
+    ("factor", "rate", "out", "sentence"),
+    [
+        (1, 0.5, "x.wav", "a .wav file needs a whole number of samples a second"),
+        (1, 3e9, "x.wav", "3e+09 samples a second are too many for .wav"),
+        (1e100, 100, "x.wav", "samples of up to"),
+        (1, 100, "x.mp3", "expected a file that ends in .wav or .npy, got x.mp3"),
+    ],
+)
+def test_what_a_wav_file_cannot_say_is_one_sentence(folder, pursuit, factor, rate, out, sentence):
+    decompose(factor * TONE, rate, 5).save("b.npz")
+    code, said, errors = pursuit("rebuild", "b.npz", "-o", out)
+    assert (code, said) == (2, "")
+    assert errors.startswith(f"pursuit: --out: {sentence}")
     assert errors.count("\n") == 1
 
 

@@ -189,7 +189,7 @@ def test_a_row_that_is_no_atom_of_the_signal_is_refused(tmp_path, row):
     table = tmp_path / "b.csv"
     decompose(soft(), 100.0, 10, scales=(64,))[:0].save(table)
     table.write_text(table.read_text() + row + "\n")
-    with pytest.raises(InputError, match="book: .* is "):
+    with pytest.raises(InputError, match=r"book: .* is "):
         Book.load(table)
 
 

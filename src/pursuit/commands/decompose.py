@@ -5,12 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from pursuit.base.errors import InputError
 from pursuit.commands.options import in_options, new_file
+
+if TYPE_CHECKING:
+    from pursuit.base.validation import Array
+    from pursuit.decomposing import Book
 
 OPTIONS = {
     "snr": "--snr",
@@ -105,8 +109,10 @@ def decompose(
     for file in _checkpoints(saved):
         file.unlink(missing_ok=True)
     typer.echo(str(book))
-    if min(book.reached) < snr:
-        typer.echo(f"pursuit: {snr:g} dB were not reached with --max-atoms", err=True)
+    # Channels that share atoms reach it together, each alone more or less.
+    if (_together(book, samples) if shared else min(book.reached)) < snr:
+        most = "as many atoms as samples" if max_atoms is None else "--max-atoms"
+        typer.echo(f"pursuit: {snr:g} dB were not reached with {most}", err=True)
     typer.echo(f"book: {out}" if figure is None else f"book: {out}, picture: {figure}")
 
 
@@ -115,6 +121,14 @@ def _numbers(text: str) -> list[int]:
         return [int(part) for part in text.split(",")]
     except ValueError:
         raise InputError(f"scales: expected whole numbers and commas, got {text!r}") from None
+
+
+def _together(book: Book, samples: Array) -> float:
+    """The ratio over all channels at once, in dB."""
+    from pursuit.base.precision import norm
+    from pursuit.decomposing.book import decibels
+
+    return decibels(norm(samples), norm(samples - book.rebuild()))
 
 
 def _checkpoints(saved: Path) -> list[Path]:

@@ -29,7 +29,7 @@ def rebuild(
     from pursuit.files.sounds import Sound, write_sound
 
     new_file(out, force)
-    with in_options({"book": str(book), str(out): f"--out: {out}"}):
+    with in_options({"book": str(book), "out": "--out"}):
         listed = Book.load(book)
         write_sound(out, Sound(listed.rebuild(), listed.rate))
     typer.echo(f"{len(listed):,} atoms, {listed.length / listed.rate:.6g} s: {out}")
