@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from scipy.io import wavfile
 
-from pursuit import Book
+from pursuit import Book, decompose
 from pursuit.decomposing.book import COLUMNS
 
 RATE = 4000
@@ -91,7 +91,16 @@ WRONG = [
     (["tone.wav", "--figure", "b.txt"], "--figure: expected a file that ends in .png"),
     (["tone.wav", "-o", "b.txt"], "--out: expected a file that ends in .npz or .csv"),
     (["tone.wav", "-o", "there.npz"], "--out: there.npz is there already; --force"),
-    (["columns.npy", "--rate", 100], "columns.npy: expected channels as rows"),
+    (["tone.wav", "--figure", "there.png"], "--figure: there.png is there already; --force"),
+    (["tone.wav", "--columns"], "--columns: tone.wav says which its channels are"),
+    (
+        ["tiny.npy", "--rate", 100],
+        "tiny.npy: numbers of up to 5e-201 have products out of the range",
+    ),
+    (
+        ["columns.npy", "--rate", 100],
+        "columns.npy: expected channels as rows, got 3000 channels of 2 samples; give --columns\n",
+    ),
 ]
 
 
@@ -104,7 +113,9 @@ def sounds(folder):
     (folder / "cut.wav").write_bytes((folder / "tone.wav").read_bytes()[:5000])
     (folder / "sound.mp3").write_bytes(b"ID3")
     (folder / "there.npz").write_bytes(b"")
+    (folder / "there.png").write_bytes(b"")
     np.save("tone.npy", TONE)
+    np.save("tiny.npy", np.full(3000, 5e-201))
     np.save("columns.npy", np.column_stack([TONE, TONE]))
     np.save("nan.npy", np.where(np.arange(3000) == 7, np.nan, TONE))
     return folder
@@ -117,6 +128,41 @@ def test_a_bad_sound_or_option_is_one_sentence(sounds, pursuit, words, sentence)
     assert (code, said) == (2, "")
     assert errors.startswith(f"pursuit: {sentence}")
     assert errors.count("\n") == 1
+
+
+def test_a_ratio_that_channels_reach_together_is_reached(folder, pursuit):
+    noise = 0.01 * np.random.default_rng(0).standard_normal(3000)
+    np.save("s.npy", np.array([TONE, noise]))
+    command = ("decompose", "s.npy", "--rate", RATE, "--snr", 12, "--shared")
+    assert pursuit(*command, "-o", "b.npz")[2] == ""
+    assert min(Book.load("b.npz").reached) < 12
+    errors = pursuit(*command, "-o", "few.npz", "--max-atoms", 2)[2]
+    assert errors == "pursuit: 12 dB were not reached with --max-atoms\n"
+
+
+@pytest.mark.parametrize(
+    ("factor", "rate", "out", "sentence"),
+    [
+        (1, 0.5, "x.wav", "a .wav file needs a whole number of samples a second"),
+        (1, 3e9, "x.wav", "3e+09 samples a second are too many for .wav"),
+        (1e100, 100, "x.wav", "samples of up to"),
+        (1, 100, "x.mp3", "expected a file that ends in .wav or .npy, got x.mp3"),
+    ],
+)
+def test_what_a_wav_file_cannot_say_is_one_sentence(folder, pursuit, factor, rate, out, sentence):
+    decompose(factor * TONE, rate, 5).save("b.npz")
+    code, said, errors = pursuit("rebuild", "b.npz", "-o", out)
+    assert (code, said) == (2, "")
+    assert errors.startswith(f"pursuit: --out: {sentence}")
+    assert errors.count("\n") == 1
+
+
+def test_its_own_checkpoints_are_removed_at_the_end_and_no_other_file(folder, pursuit):
+    wavfile.write("s.wav", RATE, np.column_stack([TONE, -0.3 * TONE]))
+    (folder / "b[1].npz.checkpoint.mine").write_text("notes")
+    assert pursuit("decompose", "s.wav", "--snr", 5, "-o", "b[1].npz")[0] == 0
+    left = sorted(p.name for p in folder.iterdir())
+    assert left == ["b[1].npz", "b[1].npz.checkpoint.mine", "s.wav"]
 
 
 def test_a_file_that_is_no_book_is_not_rebuilt(sounds, pursuit):

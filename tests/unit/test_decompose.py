@@ -122,6 +122,20 @@ def test_a_book_of_some_atoms_is_a_book(found):
         book.snr(signal[1:])
 
 
+def test_what_selects_no_row_of_atoms_is_refused(found):
+    _, book = found
+    for which in (None, True, np.zeros((2, 2), int), len(book)):
+        with pytest.raises(InputError, match="book: expected a mask"):
+            book[which]
+    assert len(book[np.array(1)]) == len(book[-1]) == 1
+    assert len(book[[]]) == len(book[:0]) == 0
+
+
+def test_a_book_is_gone_through_atom_by_atom(found):
+    _, book = found
+    assert [one.amplitude[0] for one in book[:7]] == book.amplitude[:7].tolist()
+
+
 def test_a_book_prints_its_first_atoms(found):
     _, book = found
     lines = repr(book).splitlines()
@@ -165,6 +179,25 @@ def test_a_damaged_book_is_refused_in_a_sentence(tmp_path):
         Book.load(table)
     with pytest.raises(InputError, match=r"expected a file that ends in \.npz or \.csv"):
         book.save(tmp_path / "b.txt")
+
+
+ROWS = ["0,0,9,1,64.5,0,1", "0,0,9,1,1e19,0,1", "0,0,9,1,1000000000000,0,1", "0,0,9,1e300,64,0,1"]
+
+
+@pytest.mark.parametrize("row", ROWS)
+def test_a_row_that_is_no_atom_of_the_signal_is_refused(tmp_path, row):
+    table = tmp_path / "b.csv"
+    decompose(soft(), 100.0, 10, scales=(64,))[:0].save(table)
+    table.write_text(table.read_text() + row + "\n")
+    with pytest.raises(InputError, match=r"book: .* is "):
+        Book.load(table)
+
+
+def test_an_atom_far_above_half_the_rate_is_not_drawn(tmp_path):
+    table = tmp_path / "b.csv"
+    decompose(soft(), 100.0, 10, scales=(64,))[:0].save(table)
+    table.write_text(table.read_text() + "0,0,1e300,1,64,0,1\n")
+    assert not density(Book.load(table))[0].any()
 
 
 BAD = np.full(500, np.nan)

@@ -53,6 +53,24 @@ def test_drifting_coefficients_are_renewed_where_they_are_off(monkeypatch):
     assert np.linalg.norm(signal - result.x) <= 1e-5 * np.linalg.norm(signal)
 
 
+def test_coefficients_are_renewed_at_the_end_where_no_long_window_reaches(monkeypatch):
+    renewed, renew = [], GaborPoint._renew
+    monkeypatch.setattr(GaborPoint, "_renew", lambda *at: renewed.append(at[1:]) or renew(*at))
+    signal = np.zeros(2000)
+    signal[1800:] = np.random.default_rng(0).standard_normal(200)
+    atoms = Gabor(2000, (64, 1024), cut=0.3)
+    result = solve(SquaredDistance(signal), atoms, max_iter=300, tol=0)
+    ends = [atoms.grid.span(1, n).stop for n in range(atoms.grid.counts[1])]
+    assert any(atoms.grid.span(s, n).start >= max(ends) for s, n in renewed)
+    assert 2 * result.value == pytest.approx(np.sum((signal - result.x) ** 2), rel=1e-10)
+
+
+def test_a_cut_above_all_products_of_two_scales_is_a_cut_like_any_other():
+    signal = noisy(500)
+    result = solve(SquaredDistance(signal), Gabor(500, (16, 256), cut=0.9), max_iter=200, tol=0)
+    assert 2 * result.value == pytest.approx(np.sum((signal - result.x) ** 2), rel=1e-10)
+
+
 def test_a_smooth_packet_of_the_grid_is_one_atom():
     atoms = Gabor(700, (32, 128))
     z = atoms.draw(np.random.default_rng(3), 1)[0]

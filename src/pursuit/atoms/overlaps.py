@@ -61,7 +61,8 @@ def _shifted(grid: FrameGrid, s: int, u: int, cut: float) -> tuple[int, Array]:
     begins = L + M - shifts * hop
     products = np.array([padded[begin : begin + M] for begin in begins]) * grid.windows[u]
     # |W| is largest at zero: windows are positive.
-    large = np.flatnonzero(products.sum(axis=1) > cut)
+    peaks = products.sum(axis=1)
+    large = np.flatnonzero(peaks > min(cut, peaks.max() / 2))  # at any cut there is one
     few = slice(large[0], large[-1] + 1)
     return int(shifts[few][0]), fft(products[few], max(L, M), axis=1)
 

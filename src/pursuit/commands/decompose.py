@@ -5,12 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from pursuit.base.errors import InputError
-from pursuit.commands.options import in_options
+from pursuit.commands.options import in_options, new_file
+
+if TYPE_CHECKING:
+    from pursuit.base.validation import Array
+    from pursuit.decomposing import Book
 
 OPTIONS = {
     "snr": "--snr",
@@ -18,7 +22,8 @@ OPTIONS = {
     "scales": "--scales",
     "max_atoms": "--max-atoms",
     "resume": "--resume",
-    "; give its transpose": " (--columns)",
+    "columns": "--columns",
+    "give its transpose": "give --columns",
 }
 """What the arguments of `pursuit.decompose` are here."""
 PICTURES = (".png", ".pdf", ".svg")
@@ -61,7 +66,7 @@ def decompose(
         bool, typer.Option("--resume", help="Continue a run that was stopped.")
     ] = False,
     force: Annotated[
-        bool, typer.Option("--force", help="Write over a book that is there.")
+        bool, typer.Option("--force", help="Write over files that are there.")
     ] = False,
 ) -> None:
     """Take a sound apart into waves with a beginning and an end, the largest first.
@@ -72,18 +77,21 @@ def decompose(
 
     pursuit decompose sound.wav --snr 20 -o book.npz --figure book.png
     """
-    from pursuit.base.archive import writable_path
     from pursuit.decomposing import decompose as decompose_signal
     from pursuit.decomposing.book_files import ending
     from pursuit.files.sounds import read_sound
 
     ending("--out", out)
-    if writable_path(out).exists() and not force:
-        raise InputError(f"--out: {out} is there already; --force writes over it")
-    if figure is not None and writable_path(figure).suffix.lower() not in PICTURES:
-        raise InputError(f"--figure: expected a file that ends in .png, .pdf or .svg, got {figure}")
+    new_file(out, force)
+    if figure is not None:
+        if figure.suffix.lower() not in PICTURES:
+            raise InputError(
+                f"--figure: expected a file that ends in .png, .pdf or .svg, got {figure}"
+            )
+        new_file(figure, force, "--figure")
     saved = out.with_name(f"{out.name}.checkpoint")
-    with in_options({**OPTIONS, "signal": str(sound)}), _telling_how_to_resume(saved):
+    names = {**OPTIONS, "signal": str(sound), "b": str(sound)}
+    with in_options(names), _telling_how_to_resume(saved):
         samples, hertz = read_sound(sound, rate, columns)
         book = decompose_signal(
             samples,
@@ -101,8 +109,10 @@ def decompose(
     for file in _checkpoints(saved):
         file.unlink(missing_ok=True)
     typer.echo(str(book))
-    if min(book.reached) < snr:
-        typer.echo(f"pursuit: {snr:g} dB were not reached with --max-atoms", err=True)
+    # Channels that share atoms reach it together, each alone more or less.
+    if (_together(book, samples) if shared else min(book.reached)) < snr:
+        most = "as many atoms as samples" if max_atoms is None else "--max-atoms"
+        typer.echo(f"pursuit: {snr:g} dB were not reached with {most}", err=True)
     typer.echo(f"book: {out}" if figure is None else f"book: {out}, picture: {figure}")
 
 
@@ -113,9 +123,18 @@ def _numbers(text: str) -> list[int]:
         raise InputError(f"scales: expected whole numbers and commas, got {text!r}") from None
 
 
+def _together(book: Book, samples: Array) -> float:
+    """The ratio over all channels at once, in dB."""
+    from pursuit.base.precision import norm
+    from pursuit.decomposing.book import decibels
+
+    return decibels(norm(samples), norm(samples - book.rebuild()))
+
+
 def _checkpoints(saved: Path) -> list[Path]:
     """The checkpoint, or those of the channels."""
-    return [saved, *saved.parent.glob(f"{saved.name}.*")]
+    of_channels = (f for f in saved.parent.iterdir() if f.stem == saved.name)
+    return [saved, *(f for f in of_channels if f.suffix[1:].isdecimal())]
 
 
 @contextmanager

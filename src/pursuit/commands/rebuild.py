@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from pursuit.commands.options import in_options
+from pursuit.commands.options import in_options, new_file
 
 
 def rebuild(
@@ -25,14 +25,11 @@ def rebuild(
 
     pursuit rebuild book.npz -o sound.wav
     """
-    from pursuit.base.archive import writable_path
-    from pursuit.base.errors import InputError
     from pursuit.decomposing import Book
     from pursuit.files.sounds import Sound, write_sound
 
-    if writable_path(out).exists() and not force:
-        raise InputError(f"--out: {out} is there already; --force writes over it")
-    with in_options({"book": str(book), str(out): f"--out: {out}"}):
+    new_file(out, force)
+    with in_options({"book": str(book), "out": "--out"}):
         listed = Book.load(book)
         write_sound(out, Sound(listed.rebuild(), listed.rate))
     typer.echo(f"{len(listed):,} atoms, {listed.length / listed.rate:.6g} s: {out}")

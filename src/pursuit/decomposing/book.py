@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields
 from math import inf, log10
 from typing import TYPE_CHECKING, Any
@@ -71,16 +71,21 @@ class Book:
         return len(self.step)
 
     def __getitem__(self, which: Any) -> Book:
-        if isinstance(which, (int, np.integer)):
-            which = [int(which)]
         try:
-            columns = {name: getattr(self, name)[which] for name in COLUMNS}
+            # One number is a book of one atom; None and tables of numbers are no selection.
+            places = np.atleast_1d(np.arange(len(self))[which])
+            if which is None or isinstance(which, (bool, np.bool_)) or places.ndim > 1:
+                raise IndexError("expected one dimension")
         except (IndexError, TypeError, ValueError) as error:
             raise InputError(
                 f"book: expected a mask of {len(self)} atoms, a slice or their numbers, got "
                 f"{shown(which)} ({error})"
             ) from None
+        columns = {name: getattr(self, name)[places] for name in COLUMNS}
         return Book(**columns, rate=self.rate, length=self.length, channels=self.channels)
+
+    def __iter__(self) -> Iterator[Book]:
+        return (self[k] for k in range(len(self)))
 
     # What it stands for ---------------------------------------------------------------------
 

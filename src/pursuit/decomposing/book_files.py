@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from pursuit.atoms.gabor import LONGEST
 from pursuit.base.archive import ArchiveKind, load_archive, save_archive, whole_file
 from pursuit.base.errors import InputError
 from pursuit.base.validation import Array, count, positive
@@ -81,12 +82,17 @@ def _checked(path: str, columns: dict[str, Array], about: dict[str, Any]) -> Boo
 
 
 def _column(name: str, values: Array) -> Array:
-    column: Array = values.astype(np.int64 if name in WHOLE else np.float64)
     if not np.isfinite(values).all():
         raise ValueError(f"{name} is not a number everywhere")
+    if name in WHOLE and not ((values == np.rint(values)) & (np.abs(values) < 2**53)).all():
+        raise ValueError(f"{name} is not a whole number everywhere")
+    column: Array = values.astype(np.int64 if name in WHOLE else np.float64)
     return column
 
 
 def _fits(book: Book) -> bool:
-    within = (book.channel >= 0) & (book.channel < (book.channels or 1)) & (book.scale > 0)
+    within = (book.channel >= 0) & (book.channel < (book.channels or 1))
+    within &= (book.scale > 0) & (book.scale <= LONGEST)
+    # Atoms meet the signal, or nearly: anything else has no place among its samples.
+    within &= np.abs(book.time) <= (book.length + LONGEST) / book.rate
     return bool(within.all())

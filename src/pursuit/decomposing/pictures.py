@@ -43,7 +43,7 @@ def density(book: Book, columns: int = COLUMNS, rows: int = ROWS) -> tuple[Array
 
 def _pixels(centre: float, width: float, size: float, count: int) -> tuple[slice, Array]:
     """Which pixels a Gaussian covers, and how much of it there is in each."""
-    low = max(0, int((centre - REACH * width) / size))
+    low = min(count, max(0, int((centre - REACH * width) / size)))
     high = min(count, int((centre + REACH * width) / size) + 1)
     middles = (np.arange(low, max(low, high)) + 0.5) * size - centre
     share: Array = np.exp(-0.5 * (middles / width) ** 2) * size / (width * np.sqrt(2 * np.pi))

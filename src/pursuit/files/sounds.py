@@ -32,6 +32,8 @@ def read_sound(path: Path, rate: float | None = None, columns: bool = False) -> 
     if ending == ".wav":
         if rate is not None:
             raise InputError(f"rate: {file} says its own; expected none for a .wav file")
+        if columns:
+            raise InputError(f"columns: {file} says which its channels are; expected a .npy file")
         return _read_wav(file)
     if ending != ".npy":
         raise InputError(f"{file}: expected a file that ends in .wav or .npy")
@@ -71,16 +73,28 @@ def _shares(samples: Array) -> Array:
     return shares
 
 
+def _fits_wav(sound: Sound) -> None:
+    """Whether a .wav file can say it: whole rates of 32 bits, samples of single precision."""
+    rows, instead = np.atleast_2d(sound.samples), "expected a .npy file for it"
+    if sound.rate != round(sound.rate):
+        raise InputError(
+            "out: a .wav file needs a whole number of samples a second, got "
+            f"{sound.rate:g}; {instead}"
+        )
+    if len(rows) * 4 * sound.rate >= 2**32:
+        raise InputError(f"out: {sound.rate:g} samples a second are too many for .wav; {instead}")
+    largest = np.abs(rows).max()
+    if largest > np.finfo(np.float32).max:
+        raise InputError(f"out: samples of up to {largest:g} are too large for .wav; {instead}")
+
+
 def write_sound(path: Path, sound: Sound) -> None:
     """A .wav file of floating-point samples, or a .npy file; whole or not at all."""
     ending = path.suffix.lower()
     if ending not in (".wav", ".npy"):
-        raise InputError(f"{path}: expected a file that ends in .wav or .npy")
-    if ending == ".wav" and sound.rate != round(sound.rate):
-        raise InputError(
-            f"{path}: a .wav file needs a whole number of samples a second, got {sound.rate:g}; "
-            "expected a .npy file for it"
-        )
+        raise InputError(f"out: expected a file that ends in .wav or .npy, got {path}")
+    if ending == ".wav":
+        _fits_wav(sound)
     with whole_file(path) as part, part.open("wb") as file:
         if ending == ".npy":
             np.save(file, sound.samples)

@@ -234,6 +234,8 @@ class GaborPoint(AmbientPoint):
         span = grid.span(s, n)
         for u in range(len(grid.scales)):
             first, last = grid.meeting(u, span.start, span.stop)
+            if first >= last:
+                continue  # the last long windows end before the last short ones
             for channel, part in enumerate(self._residual(grid.hull(u, first, last))):
                 self._store(channel, u, first, grid.spectra(part, u))
             begin, end = (int(grid.offsets[u] + k * grid.bins[u]) for k in (first, last))
