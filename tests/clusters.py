@@ -2,7 +2,7 @@
 
 import os
 import time
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import dask
@@ -15,19 +15,22 @@ from distributed import Client, LocalCluster
 def local_cluster(workers, **options):
     """(cluster, client): so many processes of one thread each."""
     failures = options.pop("allowed_failures", 3)
-    with (
-        dask.config.set({"distributed.scheduler.allowed-failures": failures}),
-        LocalCluster(
+    with dask.config.set({"distributed.scheduler.allowed-failures": failures}):
+        cluster = LocalCluster(
             n_workers=workers,
             threads_per_worker=1,
             processes=True,
             dashboard_address=":0",
             silence_logs=100,  # workers are killed on purpose
             **options,
-        ) as cluster,
-        Client(cluster) as client,
-    ):
-        yield cluster, client
+        )
+        client = Client(cluster)
+        try:
+            yield cluster, client
+        finally:
+            client.close()
+            with suppress(KeyError):  # of a worker that went by itself while it was asked to go
+                cluster.close()
 
 
 def scale(cluster, client, workers):

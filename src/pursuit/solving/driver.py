@@ -6,6 +6,8 @@ import os
 from contextlib import suppress
 from pathlib import Path
 
+import numpy as np
+
 from pursuit.atoms.dictionary import as_atoms
 from pursuit.base.cores import thread_count
 from pursuit.base.errors import InputError
@@ -131,7 +133,8 @@ def solve(
     _check_tol(rules, tol)
     stop = Stopping.checked(given, max_iter, tol, rtol, target, max_atoms, max_time)
     looks = max(1, stop.max_iter // 1000) if every is None else count("every", every, minimum=1)
-    with Crew(thread_count(threads)):
+    # Small products in float32 may raise the flag for numbers that lie beyond their arrays.
+    with np.errstate(invalid="ignore"), Crew(thread_count(threads)):
         limit = None if gram_bytes is None else count("gram_bytes", gram_bytes)
         posed = Posed.of(given, rules, x0, coef0, unit_atoms, seed)
         begin, finish = Beginning(posed, rules, stop, looks, limit), Finish(posed, rules)
