@@ -90,6 +90,8 @@ def _mixed(case: Case) -> tuple[Mixed, dict[str, Any]]:
     case.tell(constraint=constraint, n_nonzero=k)
     options = {"constraint": constraint, "n_nonzero": k, "progress": False}
     options = junked(case, options, ("constraint", "n_nonzero", "threads"))
+    asked = options["n_nonzero"]  # an odd one may be valid all the same
+    k = int(asked) if isinstance(asked, (int, np.integer)) else k
     mixed = Mixed(laid_out(case, pixels), laid_out(case, spectra), constraint, k)
     return mixed, options
 
@@ -175,8 +177,6 @@ def _optimal(case: Case, mixed: Mixed, A: Array, residuals: Array, size: Array) 
 
 def _least(mixed: Mixed, y: Array) -> Any:
     """The distance of a pixel from what the constraint allows, or a little more."""
-    from scipy.optimize import nnls
-
     rows = mixed.rows
     lengths = np.where(norm(rows) > 0, norm(rows), 1)
     size = max(norm(y), FLOOR)
@@ -185,7 +185,7 @@ def _least(mixed: Mixed, y: Array) -> Any:
         w = np.linalg.lstsq(unit.T, (y / size).astype(np.float64), rcond=1e-12)[0]
         return norm(y - size * (exact(w) / lengths) @ rows)
     if not mixed.summed:
-        w, _ = nnls((rows / lengths[:, None]).T.astype(np.float64), (y / size).astype(np.float64))
+        w = _nnls((rows / lengths[:, None]).T, y / size)
         return norm(y - size * (exact(w) / lengths) @ rows)
     shade = np.zeros((int(mixed.constraint == "sum-at-most-one"), rows.shape[1]), LD)
     return _simplex_distance(np.vstack([rows, shade]), y)
@@ -193,8 +193,6 @@ def _least(mixed: Mixed, y: Array) -> Any:
 
 def _simplex_distance(rows: Array, y: Array) -> Any:
     """By non-negative least squares with a heavy row of ones, and by single endmembers."""
-    from scipy.optimize import nnls
-
     centred, scale = rows - rows.mean(axis=0), np.abs(rows - rows.mean(axis=0)).max()
     best = norm(rows - y).min()
     if not scale > 0:
@@ -203,10 +201,20 @@ def _simplex_distance(rows: Array, y: Array) -> Any:
     for weight in (1e2, 1e4, 1e6):
         reach = max(norm(target), LD(1))
         system = np.vstack([(centred / scale / reach).T, np.full(len(rows), weight)])
-        w, _ = nnls(system.astype(float), np.append((target / reach).astype(float), weight))
+        w = _nnls(system, np.append(target / reach, weight))
         if w.sum() > 0:
             best = min(best, norm(y - exact(w) / exact(w).sum() @ rows))
     return best
+
+
+def _nnls(A: Array, b: Array) -> Array:
+    """Non-negative least squares by SciPy; zeros where that finds no end."""
+    from scipy.optimize import nnls
+
+    try:
+        return nnls(A.astype(np.float64), b.astype(np.float64))[0]
+    except RuntimeError:
+        return np.zeros(A.shape[1])
 
 
 def _promises(mixed: Mixed, A: Array, residuals: Array) -> Array:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from math import sqrt
 
-from pursuit.acceleration.conjugate import ConjugateStepper
+import numpy as np
+
+from pursuit.acceleration.conjugate import NEAR, ConjugateStepper
 from pursuit.acceleration.directions import Directions
 from pursuit.base.validation import Array
 from pursuit.points.ambient import AmbientPoint
@@ -24,7 +26,7 @@ class QuadraticStepper(ConjugateStepper):
         self.kept = run.remember("directions", Directions(x.arrays(), memory))
 
     def _improve(self, c: Array, u: Shift, along: float) -> float:
-        q = self._orthonormal(u)
+        q = self._orthonormal(u) or self._best_atom(c)
         if q is None:
             return 0.0
         self.kept.keep(q)
@@ -32,6 +34,21 @@ class QuadraticStepper(ConjugateStepper):
         t = basis["coef"] @ c
         self.x.shift(1.0, self.kept.total(t))
         return 0.5 * float(t @ t)
+
+    def _best_atom(self, c: Array) -> Shift | None:
+        """The atom that alone gains most, of H-length one; None where that may be rounding.
+
+        Where f is bent 1e15 times more along some directions than along others, the sum of all
+        atoms may lead nowhere that can be told from rounding, while each atom still does.
+        """
+        squares = np.where(self._h > 0, c**2 / np.where(self._h > 0, self._h, 1), 0.0)
+        best = int(np.argmax(squares))
+        if not squares[best] > NEAR * self._noise():
+            return None
+        self.kept.clear()
+        weights = np.zeros_like(self.x.coef)
+        weights[best] = 1 / sqrt(self._h[best])
+        return self.x.gather(weights)
 
     def _orthonormal(self, u: Shift) -> Shift | None:
         """u without its part in the basis, of H-length one; None where only rounding is left."""
