@@ -26,17 +26,11 @@ class QuadraticStepper(ConjugateStepper):
         self.kept = run.remember("directions", Directions(x.arrays(), memory))
 
     def _improve(self, c: Array, u: Shift, along: float) -> float:
-        q = self._orthonormal(u) or self._best_atom(c)
-        if q is None:
-            return 0.0
-        self.kept.keep(q)
-        basis = self.kept.rows()
-        t = basis["coef"] @ c
-        self.x.shift(1.0, self.kept.total(t))
-        return 0.5 * float(t @ t)
+        q = self._orthonormal(u)
+        return 0.0 if q is None else self._move(c, q)
 
-    def _best_atom(self, c: Array) -> Shift | None:
-        """The atom that alone gains most, of H-length one; None where that may be rounding.
+    def _improve_alone(self, c: Array) -> float:
+        """By the atom that gains most; 0 where that may be rounding.
 
         Where f is bent 1e15 times more along some directions than along others, the sum of all
         atoms may lead nowhere that can be told from rounding, while each atom still does.
@@ -44,11 +38,19 @@ class QuadraticStepper(ConjugateStepper):
         squares = np.where(self._h > 0, c**2 / np.where(self._h > 0, self._h, 1), 0.0)
         best = int(np.argmax(squares))
         if not squares[best] > NEAR * self._noise():
-            return None
+            return 0.0
         self.kept.clear()
         weights = np.zeros_like(self.x.coef)
         weights[best] = 1 / sqrt(self._h[best])
-        return self.x.gather(weights)
+        return self._move(c, self.x.gather(weights))
+
+    def _move(self, c: Array, q: Shift) -> float:
+        """To the best point over the basis and one more direction of it."""
+        self.kept.keep(q)
+        basis = self.kept.rows()
+        t = basis["coef"] @ c
+        self.x.shift(1.0, self.kept.total(t))
+        return 0.5 * float(t @ t)
 
     def _orthonormal(self, u: Shift) -> Shift | None:
         """u without its part in the basis, of H-length one; None where only rounding is left."""

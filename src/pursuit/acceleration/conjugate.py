@@ -99,12 +99,16 @@ class ConjugateStepper(Stepper):
         energy, noise = float(weights @ c), self._noise()
         away = memory.v - self.x.coef
         along, doubt = float(c @ away), sqrt(NEAR * noise * self._reach(away))
-        gain = 0.0
-        if self._falls(energy, noise * float(self._p @ self._h)):
+        gain, falls = 0.0, self._falls(energy, noise * float(self._p @ self._h))
+        if falls:
             u = self.x.gather(weights.astype(self.x.coef.dtype, copy=False))
             gain = self._improve(c, u, along if abs(along) > doubt else 0.0)
         if not gain > 0:
-            return self.step() if self._renewed(c, energy) else Progress(None, 0.0, nan, slope, 0.0)
+            if self._renewed(c, energy):
+                return self.step()
+            gain = self._improve_alone(c) if falls else 0.0
+        if not gain > 0:
+            return Progress(None, 0.0, nan, slope, 0.0)
         alpha = length(energy, along - doubt, memory.beta, gain)
         memory.v = memory.v - alpha * weights  # v_{t+1} = v_t − αu
         memory.beta += alpha
@@ -115,6 +119,10 @@ class ConjugateStepper(Stepper):
     @abstractmethod
     def _improve(self, c: Array, u: Shift, along: float) -> float:
         """Move x to a better point, and prove by how much f falls; 0: nothing can be told."""
+
+    def _improve_alone(self, c: Array) -> float:
+        """The same by one atom, where the sum of all leads nowhere."""
+        return 0.0
 
     def _follow(self, alpha: float, u: Shift) -> None:
         """Whatever else has to know that v moved by −αu."""
