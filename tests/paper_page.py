@@ -10,6 +10,8 @@ from inspect import isclass, unwrap
 from pathlib import Path
 from types import FunctionType
 
+from pursuit.rates import Theorem
+
 PROJECT = Path(__file__).resolve().parents[1]
 PAGE = PROJECT / "docs" / "the-paper-in-code.md"
 
@@ -75,6 +77,8 @@ def _codes(member):
         member = member.func
     if isinstance(member, property):
         member = member.fget
+    if isinstance(member, Theorem):
+        member = member.bound
     member = unwrap(getattr(member, "__func__", member)) if callable(member) else member
     if isinstance(member, FunctionType) and member.__code__.co_filename != "<string>":
         yield member.__code__

@@ -9,14 +9,14 @@ it; one that you know from elsewhere is passed in `given`, e.g. ``given={"R_A": 
 >>> bound = rates.theorem_5(Quadratic(np.diag([1.0, 2.0]), np.ones(2)), Coordinates(2))
 >>> bound.inequality
 'f(x_t) − f* ≤ (1 − δ² μ_A/L_A)^t ε_0'
->>> float(bound(0)), round(float(bound(10)), 6)
+>>> round(float(bound(0)), 6), round(float(bound(10)), 6)
 (0.75, 0.013006)
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from math import isfinite
 from typing import Any
 
@@ -148,6 +148,7 @@ _COMPUTED: dict[str, Callable[[Ground], Constant]] = {
     "‖x* − x0‖_P": lambda g: geometry.distance(g.f, g.atoms, g.x0, g.sampling),
     "‖x* − x_s‖_P": _unrecorded,
     "r": lambda g: Constant(g.atoms.rank, Kind.EXACT, "the dimension of lin(A)"),
+    "δ": lambda g: Constant(g.delta, Kind.EXACT, "given"),
 }
 _FLAT = "f is not known to be strongly convex on lin(A)"
 _WHY = {
@@ -161,154 +162,156 @@ _DROWNED = "the curvature of a direction cannot be told from rounding, and it is
 # The theorems -----------------------------------------------------------------------------
 
 
-def theorem_3(
-    f: Objective,
-    atoms: AtomSet,
-    x0: object | None = None,
-    *,
-    delta: float = 1.0,
-    algorithm: int = 2,
-    given: Mapping[str, float] | None = None,
-) -> Rate:
-    """Theorem 3 as printed: 2 L_A R_A² / (δ²(t + 1)) for Algorithm 2 with a δ-approximate oracle.
+@dataclass(frozen=True)
+class Theorem:
+    """A theorem as data: called with a problem, it is the `Rate` with the constants put in.
 
-    `algorithm=1` has L·radius² for L_A.
+    Attributes
+    ----------
+    name
+        As in the paper.
+    inequality
+        What it says; "E" in front says that it holds in expectation.
+    letters
+        The constants that it needs, each computed from the problem by name.
+    bound
+        (t, the constants in that order) ↦ the right-hand side.
+    takes
+        What it depends on beside f, A and x0: the `sampling` of the atoms, the `delta` of the
+        oracle, and which `algorithm` was run (2; Algorithm 1 has L·radius² for L_A).
+    first
+        The first t at which it says something.
     """
-    product, constants, text = _level(Ground(f, atoms, x0, None, delta, given), algorithm)
-    return Rate(
-        "Theorem 3",
-        f"f(x_t) − f* ≤ 2 {text} R_A² / (δ² (t + 1))",
-        {**constants, "δ": delta},
-        lambda t: product / (delta**2 * (t + 1)),
-        first=1,
-    )
+
+    name: str
+    inequality: str
+    letters: tuple[str, ...]
+    bound: Callable[..., Array] = field(repr=False)
+    takes: tuple[str, ...] = ()
+    first: int = 0
+
+    def __call__(
+        self,
+        f: Objective,
+        atoms: AtomSet,
+        x0: object | None = None,
+        *,
+        sampling: object | None = None,
+        delta: float = 1.0,
+        algorithm: int = 2,
+        given: Mapping[str, float] | None = None,
+    ) -> Rate:
+        """The bound for f over lin(A) from x0; constants in `given` are not computed."""
+        ground = Ground(f, atoms, x0, sampling, delta, given)
+        if not isinstance(algorithm, int) or algorithm not in (1, 2):
+            raise InputError(f"algorithm: expected 1 or 2, got {shown(algorithm)}")
+        asked = {"sampling": sampling is not None, "delta": delta != 1, "algorithm": algorithm != 2}
+        for option, given_here in asked.items():
+            if given_here and option not in self.takes:
+                raise InputError(f"{option}: {self.name} does not depend on it")
+        return (self if algorithm == 2 else _of_algorithm_1(self)).over(ground)
+
+    def over(self, ground: Ground) -> Rate:
+        """The bound with the constants of a problem put in."""
+        constants = {letter: ground[letter] for letter in self.letters}
+        return Rate(
+            self.name,
+            self.inequality,
+            constants,
+            lambda t: self.bound(t, *constants.values()),
+            EXPECTED if self.inequality.startswith("E ") else SURELY,
+            self.first,
+        )
 
 
-def theorem_3_sharper(
-    f: Objective,
-    atoms: AtomSet,
-    x0: object | None = None,
-    *,
-    delta: float = 1.0,
-    algorithm: int = 2,
-    given: Mapping[str, float] | None = None,
-) -> Rate:
-    """2 L_A R_A² / (δ²t + 4): what the proof of Theorem 3 gives, since ε_0 ≤ ½L_A R_A²."""
-    product, constants, text = _level(Ground(f, atoms, x0, None, delta, given), algorithm)
-    return Rate(
-        "Theorem 3, sharper",
-        f"f(x_t) − f* ≤ 2 {text} R_A² / (δ² t + 4)",
-        {**constants, "δ": delta},
-        lambda t: product / (delta**2 * t + 4),
-    )
+def _of_algorithm_1(stated: Theorem) -> Theorem:
+    """The same for Algorithm 1: L for L_A, and radius·R_A for R_A."""
+
+    def bound(t: Array, L: float, radius: float, R_A: float, *others: float) -> Array:
+        return stated.bound(t, L, radius * R_A, *others)
+
+    letters = ("L", "radius", *stated.letters[1:])
+    inequality = stated.inequality.replace("L_A", "L radius²")
+    return replace(stated, inequality=inequality, letters=letters, bound=bound)
 
 
-def theorem_4(
-    f: Objective,
-    atoms: AtomSet,
-    x0: object | None = None,
-    *,
-    sampling: object | None = None,
-    algorithm: int = 2,
-    given: Mapping[str, float] | None = None,
-) -> Rate:
-    """Theorem 4: 2 L_A R_A² / (δ̂²(t + 1)) in expectation, for random pursuit."""
-    ground = Ground(f, atoms, x0, sampling, given=given)
-    product, constants, text = _level(ground, algorithm)
-    quality = ground["δ̂²"]
-    return Rate(
-        "Theorem 4",
-        f"E f(x_t) − f* ≤ 2 {text} R_A² / (δ̂² (t + 1))",
-        {**constants, "δ̂²": quality},
-        lambda t: product / (quality * (t + 1)),
-        EXPECTED,
-        first=1,
-    )
-
-
-def theorem_5(
-    f: Objective,
-    atoms: AtomSet,
-    x0: object | None = None,
-    *,
-    delta: float = 1.0,
-    given: Mapping[str, float] | None = None,
-) -> Rate:
-    """Theorem 5: (1 − δ² μ_A/L_A)^t ε_0 for Algorithm 2."""
-    ground = Ground(f, atoms, x0, None, delta, given)
-    mu_A, L_A, gap = ground["μ_A"], ground["L_A"], ground["ε_0"]
-    return Rate(
-        "Theorem 5",
-        "f(x_t) − f* ≤ (1 − δ² μ_A/L_A)^t ε_0",
-        {"μ_A": mu_A, "L_A": L_A, "ε_0": gap, "δ": delta},
-        lambda t: gap * _factor(delta**2 * mu_A / L_A) ** t,
-    )
-
-
-def theorem_5_random(
-    f: Objective,
-    atoms: AtomSet,
-    x0: object | None = None,
-    *,
-    sampling: object | None = None,
-    given: Mapping[str, float] | None = None,
-) -> Rate:
-    """The second part of Theorem 5: (1 − δ̂² μ_A/L_A)^t ε_0 in expectation, for random pursuit."""
-    ground = Ground(f, atoms, x0, sampling, given=given)
-    mu_A, L_A, gap, quality = ground["μ_A"], ground["L_A"], ground["ε_0"], ground["δ̂²"]
-    return Rate(
-        "Theorem 5, random",
-        "E f(x_t) − f* ≤ (1 − δ̂² μ_A/L_A)^t ε_0",
-        {"μ_A": mu_A, "L_A": L_A, "ε_0": gap, "δ̂²": quality},
-        lambda t: gap * _factor(quality * mu_A / L_A) ** t,
-        EXPECTED,
-    )
-
-
-def older_rate(
-    f: Objective,
-    atoms: AtomSet,
-    x0: object | None = None,
-    *,
-    delta: float = 1.0,
-    given: Mapping[str, float] | None = None,
-) -> Rate:
-    """(1 − δ² mDW²μ/(L·radius²))^t ε_0 for Algorithm 1 (Locatello et al. 2017)."""
-    ground = Ground(f, atoms, x0, None, delta, given)
-    mDW, mu, L, radius = ground["mDW"], ground["μ"], ground["L"], ground["radius"]
-    gap = ground["ε_0"]
-    quotient = delta**2 * (mDW / radius) ** 2 * mu / L
-    return Rate(
-        "The older linear rate",
-        "f(x_t) − f* ≤ (1 − δ² mDW² μ/(L radius²))^t ε_0",
-        {"mDW": mDW, "μ": mu, "L": L, "radius": radius, "ε_0": gap, "δ": delta},
-        lambda t: gap * _factor(quotient) ** t,
-    )
-
-
-def theorem_8(
-    f: Objective,
-    atoms: AtomSet,
-    x0: object | None = None,
-    *,
-    sampling: object | None = None,
-    delta: float = 1.0,
-    given: Mapping[str, float] | None = None,
-) -> Rate:
-    """Theorem 8: 2 L ν ‖x* − x0‖_P² / (t(t + 1)) in expectation, for Algorithm 4."""
-    return _accelerated("Theorem 8", "ν", Ground(f, atoms, x0, sampling, delta, given))
-
-
-def theorem_9(
-    f: Objective,
-    atoms: AtomSet,
-    x0: object | None = None,
-    *,
-    sampling: object | None = None,
-    given: Mapping[str, float] | None = None,
-) -> Rate:
-    """Theorem 9: 2 L ν′ ‖x* − x0‖_P² / (t(t + 1)) in expectation, for Algorithm 3."""
-    return _accelerated("Theorem 9", "ν′", Ground(f, atoms, x0, sampling, given=given))
+theorem_3 = Theorem(
+    "Theorem 3",
+    "f(x_t) − f* ≤ 2 L_A R_A² / (δ² (t + 1))",
+    ("L_A", "R_A", "δ"),
+    lambda t, L_A, R_A, delta: 2 * L_A * R_A * R_A / (delta**2 * (t + 1)),
+    takes=("delta", "algorithm"),
+    first=1,
+)
+"""As printed, for Algorithm 2 with a δ-approximate oracle."""
+theorem_3_sharper = Theorem(
+    "Theorem 3, sharper",
+    "f(x_t) − f* ≤ 2 L_A R_A² / (δ² t + 4)",
+    ("L_A", "R_A", "δ"),
+    lambda t, L_A, R_A, delta: 2 * L_A * R_A * R_A / (delta**2 * t + 4),
+    takes=("delta", "algorithm"),
+)
+"""What the proof of Theorem 3 gives, since ε_0 ≤ ½L_A R_A²."""
+theorem_4 = Theorem(
+    "Theorem 4",
+    "E f(x_t) − f* ≤ 2 L_A R_A² / (δ̂² (t + 1))",
+    ("L_A", "R_A", "δ̂²"),
+    lambda t, L_A, R_A, quality: 2 * L_A * R_A * R_A / (quality * (t + 1)),
+    takes=("sampling", "algorithm"),
+    first=1,
+)
+"""For random pursuit."""
+theorem_5 = Theorem(
+    "Theorem 5",
+    "f(x_t) − f* ≤ (1 − δ² μ_A/L_A)^t ε_0",
+    ("μ_A", "L_A", "ε_0", "δ"),
+    lambda t, mu_A, L_A, gap, delta: gap * _factor(delta**2 * mu_A / L_A) ** t,
+    takes=("delta",),
+)
+"""Its first part, for Algorithm 2."""
+theorem_5_random = Theorem(
+    "Theorem 5, random",
+    "E f(x_t) − f* ≤ (1 − δ̂² μ_A/L_A)^t ε_0",
+    ("μ_A", "L_A", "ε_0", "δ̂²"),
+    lambda t, mu_A, L_A, gap, quality: gap * _factor(quality * mu_A / L_A) ** t,
+    takes=("sampling",),
+)
+"""Its second part, for random pursuit."""
+older_rate = Theorem(
+    "The older linear rate",
+    "f(x_t) − f* ≤ (1 − δ² mDW² μ/(L radius²))^t ε_0",
+    ("mDW", "μ", "L", "radius", "ε_0", "δ"),
+    lambda t, mDW, mu, L, radius, gap, delta: (
+        gap * _factor(delta**2 * (mDW / radius) ** 2 * mu / L) ** t
+    ),
+    takes=("delta",),
+)
+"""For Algorithm 1 (Locatello et al. 2017)."""
+theorem_8 = Theorem(
+    "Theorem 8",
+    "E f(x_t) − f* ≤ 2 L ν ‖x* − x0‖_P² / (t (t + 1))",
+    ("L", "ν", "‖x* − x0‖_P"),
+    lambda t, L, nu, distance: 2 * L * nu * distance * distance / (t * (t + 1)),
+    takes=("sampling", "delta"),
+    first=1,
+)
+"""For Algorithm 4."""
+theorem_9 = Theorem(
+    "Theorem 9",
+    "E f(x_t) − f* ≤ 2 L ν′ ‖x* − x0‖_P² / (t (t + 1))",
+    ("L", "ν′", "‖x* − x0‖_P"),
+    theorem_8.bound,
+    takes=("sampling",),
+    first=1,
+)
+"""For Algorithm 3."""
+_CONJUGATE = Theorem(
+    "Conjugate acceleration",
+    "f(x_t) − f* ≤ 2 L_P ‖x* − x0‖_P² / (t + 1)²",
+    ("L_P", "‖x* − x0‖_P"),
+    lambda t, L_P, distance: 2 * L_P * distance**2 / (t + 1) ** 2,
+    first=1,
+)
 
 
 def conjugate(
@@ -327,15 +330,7 @@ def conjugate(
     if not isinstance(f, QuadraticObjective):
         raise MissingConstant("e_t", "the slope along v − x is known before for quadratics only")
     sampling = geometry.preconditioner(f, atoms) if sampling is None else sampling
-    ground = Ground(f, atoms, x0, sampling, given=given)
-    L_P, distance = ground["L_P"], ground["‖x* − x0‖_P"]
-    return Rate(
-        "Conjugate acceleration",
-        "f(x_t) − f* ≤ 2 L_P ‖x* − x0‖_P² / (t + 1)²",
-        {"L_P": L_P, "‖x* − x0‖_P": distance},
-        lambda t: 2 * L_P * distance**2 / (t + 1) ** 2,
-        first=1,
-    )
+    return _CONJUGATE.over(Ground(f, atoms, x0, sampling, given=given))
 
 
 def parameter_free(
@@ -374,31 +369,6 @@ def optimal_value(f: Objective, atoms: AtomSet, x0: object | None = None) -> flo
     if not isfinite(gap) or gap.lower < (1 - NEARLY) * gap.upper:
         raise MissingConstant("f*", "it is known for quadratics with a minimum only")
     return f.value(geometry.start_point(f, atoms, x0)) - gap
-
-
-def _level(ground: Ground, algorithm: int) -> tuple[float, dict[str, float], str]:
-    """2 L_A R_A² with the constants in it, and how L_A reads."""
-    R_A = ground["R_A"]
-    if not isinstance(algorithm, int) or algorithm not in (1, 2):
-        raise InputError(f"algorithm: expected 1 or 2, got {shown(algorithm)}")
-    if algorithm == 2:
-        L_A = ground["L_A"]
-        return 2 * L_A * R_A * R_A, {"L_A": L_A, "R_A": R_A}, "L_A"
-    L, radius = ground["L"], ground["radius"]
-    product = 2 * L * (radius * R_A) * (radius * R_A)
-    return product, {"L": L, "radius": radius, "R_A": R_A}, "L radius²"
-
-
-def _accelerated(name: str, letter: str, ground: Ground) -> Rate:
-    L, nu, distance = ground["L"], ground[letter], ground["‖x* − x0‖_P"]
-    return Rate(
-        name,
-        f"E f(x_t) − f* ≤ 2 L {letter} ‖x* − x0‖_P² / (t (t + 1))",
-        {"L": L, letter: nu, "‖x* − x0‖_P": distance},
-        lambda t: 2 * L * nu * distance * distance / (t * (t + 1)),
-        EXPECTED,
-        first=1,
-    )
 
 
 def _factor(quotient: float) -> float:

@@ -372,3 +372,13 @@ def test_a_momentum_of_your_own_is_asked_for_what_it_guarantees():
     distance = geometry.distance(f, Coordinates(6))
     assert run.certificate.bound == pytest.approx(distance**2 / (2 * 8.0))
     assert run.certificate.confidence == 1
+
+
+def test_a_theorem_refuses_what_it_does_not_depend_on():
+    f, atoms = SquaredDistance(np.ones(2)), Coordinates(2)
+    with pytest.raises(InputError, match="sampling: Theorem 3 does not depend on it"):
+        rates.theorem_3(f, atoms, sampling=[0.5, 0.5])
+    with pytest.raises(InputError, match="delta: Theorem 9 does not depend on it"):
+        rates.theorem_9(f, atoms, delta=0.5)
+    with pytest.raises(InputError, match="algorithm: Theorem 5 does not depend on it"):
+        rates.theorem_5(f, atoms, algorithm=1)
