@@ -1,91 +1,154 @@
-"""Separable functions of the coefficients, g(w) = Σ_j g_j(w_j), convex, with g_j(0) finite."""
+"""Separable functions of the coefficients, g(w) = Σ_j g_j(w_j), convex, with g_j(0) = 0."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
 from math import inf
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 
+from pursuit.base.errors import InputError
 from pursuit.base.validation import Array
+
+Number = float | Array
+"""One number for all atoms, or one for each."""
+
+
+class Parts(NamedTuple):
+    """g_j(w) = weights_j |w| on [lower_j, upper_j], ∞ outside; lower_j ≤ 0 ≤ upper_j."""
+
+    weights: Array
+    lower: Array
+    upper: Array
 
 
 class Penalty(ABC):
     """g(w) = Σ_j g_j(w_j) of the coefficients of a finite set: f(Σ w_j z_j) + g(w) is minimised.
 
-    A rule asks the penalty and knows no other: what is steepest, where a step ends, whether the
-    combinations of atoms are still a linear space.
+    Each g_j is a multiple of |w| on an interval around zero. A subclass says which, by `terms`;
+    what a rule asks follows: what is steepest, where a step ends, what a dual point is worth. So
+    a prox is one soft threshold and one clip, here and in compiled code, which gets `parts`.
     """
 
     hull: ClassVar[str] = "span"
     """What combinations of the atoms with finite g fill."""
     one_sided: ClassVar[bool] = False
-    """Whether coefficients keep to one side of zero, so that the set is not A ∪ −A."""
+    """Whether g is 0 for w ≥ 0 and ∞ below, for all atoms: combinations are their cone."""
 
+    @property
     @abstractmethod
+    def terms(self) -> tuple[Number, Number, Number]:
+        """λ, lower and upper of g_j(w) = λ|w| on [lower, upper], each for all atoms or for each."""
+
+    @property
+    def free(self) -> bool:
+        """Whether g = 0 everywhere, so that combinations are lin(A)."""
+        weights, lower, upper = self.terms
+        return not np.any(weights) and bool(np.all(np.isinf(lower)) and np.all(np.isinf(upper)))
+
+    def parts(self, n: int) -> Parts:
+        """λ_j, lower_j and upper_j for each of n atoms, in float64."""
+        arrays = [np.asarray(term, np.float64) for term in self.terms]
+        for array in arrays:
+            if array.ndim and array.shape != (n,):
+                raise InputError(
+                    f"penalty: {type(self).__name__} has {len(array)} numbers, one for each atom; "
+                    f"expected {n}, as there are atoms"
+                )
+        return Parts(*(np.ascontiguousarray(np.broadcast_to(array, n)) for array in arrays))
+
+    # The same g for other atoms -----------------------------------------------------------
+
+    def at(self, places: Array) -> Penalty:
+        """g of some of the atoms."""
+        if not any(isinstance(term, np.ndarray) for term in self.terms):
+            return self
+        return Separable(*(t[places] if isinstance(t, np.ndarray) else t for t in self.terms))
+
+    def rescaled(self, scales: Array | None) -> Penalty:
+        """g for atoms that were divided by these scales: of the coefficients w_j · scales_j.
+
+        λ_j becomes λ_j/scales_j and the interval is stretched by scales_j, so that f + g has the
+        same minimiser.
+        """
+        if scales is None or self.free:
+            return self
+        s = np.asarray(scales, np.float64)
+        weights, lower, upper = self.terms
+        return Separable(weights / s, np.where(lower, lower * s, 0.0), upper * s)
+
+    def freed(self, places: Array, n: int) -> Penalty:
+        """g for n atoms, but nothing for those at some places."""
+        weights, lower, upper = (part.copy() for part in self.parts(n))
+        weights[places], lower[places], upper[places] = 0.0, -inf, inf
+        return Separable(weights, lower, upper)
+
+    def joined(self, other: Penalty) -> Penalty:
+        """The sum of two penalties: both weights, and the interval that both allow."""
+        if self.free or other.free:
+            return other if self.free else self
+        (a, low, high), (b, lower, upper) = self.terms, other.terms
+        return Separable(a + b, np.maximum(low, lower), np.minimum(high, upper))
+
+    # What it says -----------------------------------------------------------------------
+
     def value(self, w: Array) -> float:
         """g(w); inf outside of its domain."""
+        weights, lower, upper = self.terms
+        if not (np.all(w >= lower) and np.all(w <= upper)):
+            return inf
+        return float(np.sum(weights * np.abs(w, dtype=np.float64)))
 
-    @abstractmethod
-    def prox(self, w: Array, h: Array | float) -> Array:
-        """argmin over v of g(v) + Σ_j h_j (v_j − w_j)²/2."""
+    def prox(self, w: Array, h: Number) -> Array:
+        """argmin over v of g(v) + Σ_j h_j (v_j − w_j)²/2: a soft threshold and a clip."""
+        weights, lower, upper = self.terms
+        shrunk = np.copysign(np.maximum(np.abs(w) - weights / h, 0), w)
+        return np.clip(shrunk, lower, upper)
 
-    @abstractmethod
     def subgradient(self, c: Array, w: Array) -> Array:
         """Of c_j + ∂g_j(w_j) the number next to zero, where c = Z∇f: zero exactly at the optimum.
 
         Its size is the distance of −c_j from the subdifferential: what a steepest rule compares.
         """
+        weights, lower, upper = self.terms
+        left = np.where(w > lower, c + np.where(w > 0, weights, np.negative(weights)), -inf)
+        right = np.where(w < upper, c + np.where(w < 0, np.negative(weights), weights), inf)
+        return np.maximum(left, 0) + np.minimum(right, 0)
 
-    @abstractmethod
     def gain(self, c: Array) -> Array:
         """How fast f + g falls at best along each atom from w = 0, where c = Z∇f; may be < 0."""
+        weights, lower, upper = self.terms
+        down = np.where(np.less(lower, 0), c - weights, -inf)
+        up = np.where(np.greater(upper, 0), -c - weights, -inf)
+        return np.maximum(down, up)
+
+    def conjugate(self, v: Array, l2: Number = 0.0) -> Array:
+        """sup over w of v_j w − g_j(w) − l2_j w²/2, for each atom: what a dual point is charged.
+
+        Without l2 it is the support function of the interval at what v exceeds λ by.
+        """
+        weights, lower, upper = self.terms
+        over: Array = np.maximum(np.abs(v) - weights, 0)
+        end = np.where(v > 0, upper, np.negative(lower))
+        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+            best = np.where(over > 0, np.minimum(over / l2, end), 0.0)
+            ridge = np.where(np.asarray(l2) > 0, l2 * best * best / 2, 0.0)
+            charge: Array = np.where(best > 0, over * best - ridge, 0.0)
+        return charge
 
     def room(self, w: float, c: float) -> float:
         """How far w may move against the sign of c before it leaves the domain."""
-        return inf
+        _, lower, upper = self.terms
+        return float(w - lower if c > 0 else upper - w)
 
 
-@dataclass(frozen=True)
-class Free(Penalty):
-    """g = 0: no penalty, combinations are lin(A)."""
+class Separable(Penalty):
+    """g_j(w) = λ_j|w| on [lower_j, upper_j]: what penalties become for other atoms, or together."""
 
-    def value(self, w: Array) -> float:
-        return 0.0
+    def __init__(self, weights: Number, lower: Number, upper: Number) -> None:
+        self.weights, self.lower, self.upper = weights, lower, upper
 
-    def prox(self, w: Array, h: Array | float) -> Array:
-        return w
-
-    def subgradient(self, c: Array, w: Array) -> Array:
-        return c
-
-    def gain(self, c: Array) -> Array:
-        return np.abs(c)
-
-
-@dataclass(frozen=True)
-class NonNegative(Penalty):
-    """g = 0 for w ≥ 0, else ∞: coefficients never fall below zero."""
-
-    hull: ClassVar[str] = "cone"
-    one_sided: ClassVar[bool] = True
-
-    def value(self, w: Array) -> float:
-        return 0.0 if np.all(w >= 0) else inf
-
-    def prox(self, w: Array, h: Array | float) -> Array:
-        return np.maximum(w, 0)
-
-    def subgradient(self, c: Array, w: Array) -> Array:
-        return np.where((c >= 0) & (w <= 0), 0, c)
-
-    def gain(self, c: Array) -> Array:
-        return -c
-
-    def room(self, w: float, c: float) -> float:
-        return w if c > 0 else inf
-
-
-FREE = Free()
+    @property
+    def terms(self) -> tuple[Number, Number, Number]:
+        return self.weights, self.lower, self.upper
