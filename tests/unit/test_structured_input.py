@@ -101,6 +101,13 @@ def test_operators_whose_products_are_none_are_refused():
         Operator(made(lambda w: A @ w * 1j, lambda d: A.T @ d * -1j))
 
 
+@pytest.mark.parametrize("unit", [1e-200, 1e170])
+def test_operators_have_atoms_of_any_size(unit):
+    A, b = np.random.default_rng(0).standard_normal((6, 4)), SquaredDistance(np.ones(6))
+    expected = solve(b, Operator(A), max_iter=5).x
+    np.testing.assert_allclose(solve(b, Operator(A * unit), max_iter=5).x, expected, rtol=1e-12)
+
+
 @pytest.mark.parametrize("share", [0.5, 1.1, 1e6])
 def test_norms_that_are_not_those_of_the_atoms_are_refused(share):
     A = np.random.default_rng(0).standard_normal((6, 4))
@@ -129,3 +136,17 @@ def test_atoms_are_found_again_by_template_and_place():
     vector = atoms.vector(int(atoms.number(2, 11, 5)))
     assert np.array_equal(vector[5:7, 11:15], atoms.templates[2, 0])
     assert np.count_nonzero(vector) == 8
+
+
+@pytest.mark.parametrize(
+    ("where", "sentence"),
+    [
+        ((3, 0, 0), "template: expected 0 … 2, got 3"),
+        ((0, [4, 17], 0), "column: expected 0 … 16, got 17"),
+        ((0, 0, -1), "row: expected 0 … 7, got -1"),
+    ],
+)
+def test_places_outside_the_signal_have_no_number(where, sentence):
+    atoms = Shifts(np.random.default_rng(1).standard_normal((3, 2, 4)), (9, 20))
+    with pytest.raises(InputError, match=sentence):
+        atoms.number(*where)

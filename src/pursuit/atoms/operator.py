@@ -83,8 +83,7 @@ class Operator(FiniteAtoms):
         if not (np.isfinite(forth).all() and np.isfinite(back).all()):
             raise InputError("operator: its products with finite numbers are not finite")
         one, other = float(np.vdot(forth, d)), float(w @ back)
-        size = float(np.linalg.norm(forth) * np.linalg.norm(d))
-        if abs(one - other) > ADJOINT * max(size, float(np.linalg.norm(w) * np.linalg.norm(back))):
+        if abs(one - other) > ADJOINT * max(length(forth) * length(d), length(w) * length(back)):
             raise InputError(
                 f"operator: ⟨Aw, d⟩ = {one:.6g} and ⟨w, Aᵀd⟩ = {other:.6g} differ; expected an "
                 "rmatvec that is the adjoint of matvec"

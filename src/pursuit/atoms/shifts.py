@@ -117,6 +117,13 @@ class Shifts(LocalAtoms):
 
     def number(self, template: Any, column: Any, row: Any = 0) -> Array:
         """The numbers of atoms, by their templates and places."""
+        sizes = len(self.templates), self.columns, self.rows
+        named = zip(("template", "column", "row"), (template, column, row), sizes, strict=True)
+        for name, given, size in named:
+            outside = (np.asarray(given) < 0) | (np.asarray(given) >= size)
+            if outside.any():
+                first = np.asarray(given)[outside].flat[0]
+                raise InputError(f"{name}: expected 0 … {size - 1}, got {first}")
         where = np.asarray(row) * self.columns + np.asarray(column)
         numbers: Array = where * len(self.templates) + np.asarray(template)
         return numbers
