@@ -75,6 +75,9 @@ def test_what_cannot_be_learned_from_is_refused():
         learn_templates(np.ones(50), 2, 60)
     with pytest.raises(InputError, match="signal: "):
         learn_templates([1.0, np.nan, 2.0], 1, 2)
+    noise = np.random.default_rng(0).standard_normal(60)
+    with pytest.raises(InputError, match="method: 'accelerated' takes many atoms at once"):
+        learn_templates(noise, 2, 5, n_atoms=4, method="accelerated")
 
 
 def test_templates_of_an_ecg_are_beats():

@@ -117,7 +117,13 @@ def learn_templates(
 
 
 def _coded(f: SquaredDistance, atoms: Shifts, most: int, method: str) -> Result:
-    return solve(f, atoms, method, max_atoms=most, max_iter=4 * most, every=4 * most, tol=0)
+    result = solve(f, atoms, method, max_atoms=most, max_iter=4 * most, every=4 * most, tol=0)
+    if len(result.support) > most:
+        raise InputError(
+            f"method: {method!r} takes many atoms at once, {len(result.support)} where n_atoms "
+            f"is {most}; expected one that takes one atom at a time"
+        )
+    return result
 
 
 def _sizes(length: int | tuple[int, ...], shape: tuple[int, ...]) -> tuple[int, ...]:
