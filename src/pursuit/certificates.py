@@ -27,7 +27,6 @@ from typing import TYPE_CHECKING, Protocol, runtime_checkable
 import numpy as np
 
 from pursuit import geometry
-from pursuit.atoms.base import FiniteAtoms
 from pursuit.atoms.sampling import as_sampling
 from pursuit.base.errors import InputError
 from pursuit.base.status import Status
@@ -186,11 +185,12 @@ def _by_energy(
     """
     (f, atoms), rules = (origin.problem.f, origin.problem.atoms), origin.method
     promise = rules.momentum.guarantee(rules.advance, origin.problem)
-    if not (promise.surely and promise.from_start and isinstance(atoms, FiniteAtoms)):
+    finite = atoms.finite
+    if not (promise.surely and promise.from_start) or finite is None:
         return
     ground = Ground(f, atoms, origin.start, promise.sampling, given=given)
     seen, sampling = geometry.slope_at(f, atoms, result.x), as_sampling(atoms, promise.sampling)
-    c = np.abs(atoms.correlate(atoms.lin.project(seen.gradient)))
+    c = np.abs(finite.correlate(finite.lin.project(seen.gradient)))
     # What rounding may have taken off the largest slope it may have taken off each.
     root, mu_P = sqrt(float(sampling.p @ c**2)) + seen.value - float(c.max()), ground["μ_P"]
     bound = outward(replace(seen, value=root).gap(mu_P.lower))

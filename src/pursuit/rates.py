@@ -28,7 +28,7 @@ from pursuit.base.errors import InputError
 from pursuit.base.validation import Array, non_negative, positive, shown
 from pursuit.geometry import AGREE, Constant, Kind
 from pursuit.geometry.guarantee import MissingConstant as MissingConstant
-from pursuit.objectives.base import Objective, QuadraticObjective
+from pursuit.objectives.base import Objective
 from pursuit.objectives.problem import Problem
 
 NEARLY = 1e-3
@@ -95,7 +95,7 @@ class Ground:
             raise InputError(f"given: expected constants by name, got {shown(self.given)}")
         if self.atoms.one_sided:
             raise InputError("atoms: the theorems are about lin(A), and none covers a Cone")
-        if isinstance(self.atoms, FiniteAtoms) and self.atoms.lin.blurred:
+        if self.atoms.finite is not None and self.atoms.finite.lin.blurred:
             raise MissingConstant(
                 "lin(A)",
                 f"the atoms span {self.atoms.rank} dimensions, and more by what rounding alone "
@@ -327,7 +327,7 @@ def conjugate(
     β_t(f(x_t) − f*) ≤ ½‖x* − x0‖_P², and β_t ≥ (t + 1)²/(4L_P) since f falls by S/(2L_P) or more
     and no slope is left along v − x. Its own sampling is taken where none is given.
     """
-    if not isinstance(f, QuadraticObjective):
+    if f.quadratic is None:
         raise MissingConstant("e_t", "the slope along v − x is known before for quadratics only")
     sampling = geometry.preconditioner(f, atoms) if sampling is None else sampling
     return _CONJUGATE.over(Ground(f, atoms, x0, sampling, given=given))

@@ -7,16 +7,12 @@ from dataclasses import dataclass
 from pursuit.acceleration.adaptive import Adaptive
 from pursuit.acceleration.basis import QuadraticStepper
 from pursuit.acceleration.linear import LinearStepper
-from pursuit.atoms.base import FiniteAtoms
 from pursuit.atoms.sampling import Sampling, as_sampling
 from pursuit.base.validation import count
 from pursuit.geometry.guarantee import Guarantee
 from pursuit.geometry.preconditioner import curved_sampling, preconditioner
-from pursuit.objectives.base import QuadraticObjective
-from pursuit.objectives.linear_models import LinearModel
 from pursuit.objectives.problem import Problem
 from pursuit.points import Needs, choose
-from pursuit.points.ambient import AmbientPoint
 from pursuit.points.base import Point
 from pursuit.rules.advances import Advance
 from pursuit.rules.momentum import Momentum, Stepper
@@ -44,19 +40,18 @@ class Conjugate(Momentum):
     sampling: object | None = None
 
     def start(self, run: Run, advance: Advance, x: Point) -> Stepper:
-        f, atoms = run.problem.f, run.problem.atoms
+        f, atoms = run.problem.f, run.problem.atoms.finite
         most = None if self.memory is None else count("memory", self.memory, minimum=1)
-        if not self.suits(run.problem):
+        if atoms is None or not self.suits(run.problem):
             return Adaptive(None, self.sampling).start(run, advance, x)
-        assert isinstance(atoms, FiniteAtoms)
-        if not isinstance(x, AmbientPoint):  # a Gram matrix would cost a product for each atom
-            x = choose(f, atoms, x.vector, Needs.VECTOR)
-        assert isinstance(x, AmbientPoint)
+        # A Gram matrix would cost a product for each atom.
+        point = x.ambient or choose(f, atoms, x.vector, Needs.VECTOR).ambient
+        assert point is not None
         sampling, h = curved_sampling(f, atoms)
         p = sampling.p if self.sampling is None else as_sampling(atoms, self.sampling).p
-        if isinstance(f, LinearModel):
-            return LinearStepper(run, x, p, h, most or FEW)
-        return QuadraticStepper(run, x, p, h, most or ALL)
+        if f.linear_model is not None:
+            return LinearStepper(run, point, p, h, most or FEW)
+        return QuadraticStepper(run, point, p, h, most or ALL)
 
     def guarantee(self, advance: Advance, problem: Problem) -> Guarantee:
         if not self.suits(problem):
@@ -66,11 +61,11 @@ class Conjugate(Momentum):
     @staticmethod
     def suits(problem: Problem) -> bool:
         """Whether f on a plane can be seen without products."""
-        seen = isinstance(problem.f, (QuadraticObjective, LinearModel))
-        return seen and isinstance(problem.atoms, FiniteAtoms)
+        seen = problem.f.quadratic or problem.f.linear_model
+        return seen is not None and problem.atoms.finite is not None
 
     def sampled(self, problem: Problem) -> Sampling:
         """The sampling in use."""
-        if self.sampling is None and isinstance(problem.atoms, FiniteAtoms):
-            return preconditioner(problem.f, problem.atoms)
+        if self.sampling is None and problem.atoms.finite is not None:
+            return preconditioner(problem.f, problem.atoms.finite)
         return as_sampling(problem.atoms, self.sampling)

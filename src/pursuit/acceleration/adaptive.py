@@ -19,7 +19,7 @@ from math import sqrt
 import numpy as np
 
 from pursuit import geometry
-from pursuit.atoms.base import Atom, FiniteAtoms
+from pursuit.atoms.base import Atom
 from pursuit.atoms.sampling import Stream, as_sampling
 from pursuit.base.errors import InputError
 from pursuit.base.validation import Array, count, positive
@@ -70,7 +70,7 @@ class Adaptive(Momentum):
     def guarantee(self, advance: Advance, problem: Problem) -> Guarantee:
         """Whatever κ_t it measures; a fixed one has to be large enough."""
         atoms = problem.atoms
-        surely = self.exploration is None and isinstance(atoms, FiniteAtoms)
+        surely = self.exploration is None and atoms.finite is not None
         kappa = self.stiffness(problem)
         if kappa is None:
             return Guarantee(self.sampling, {}, surely, from_start=False)
@@ -170,10 +170,11 @@ class AdaptiveStepper(Stepper):
 def exploring(run: Run, given: object | None, m: int | None) -> Explore:
     """The exploration of m draws, or of all atoms where m is None."""
     atoms, sampling = run.problem.atoms, as_sampling(run.problem.atoms, given)
-    if isinstance(atoms, FiniteAtoms) and m is None:
+    finite = atoms.finite is not None
+    if finite and m is None:
         return lambda y: _everything(y, sampling.p)
     m = 1 if m is None else count("exploration", m, minimum=1)
-    if isinstance(atoms, FiniteAtoms):
+    if finite:
         draw = run.stream("probes", sampling)
         weights = sampling.p * (sampling.moments.leverage / m + (1 - 1 / m))
         return lambda y: _drawn(y, weights, draw, m)

@@ -18,7 +18,7 @@ from typing import NamedTuple
 import numpy as np
 
 from pursuit.active.newton import Apply
-from pursuit.atoms.base import Atom, AtomSet, FiniteAtoms
+from pursuit.atoms.base import Atom, FiniteAtoms
 from pursuit.base.growing import Numbers, Rows
 from pursuit.base.validation import Array
 from pursuit.objectives.problem import Problem
@@ -80,9 +80,9 @@ class Span(ABC):
     def __init__(self, problem: Problem) -> None:
         self.f, self.set = problem.f, problem.atoms
         # A product with one atom is this share of a product with all.
-        self.share = 1 / len(self.set) if isinstance(self.set, FiniteAtoms) else 0.0
-        self.finite = isinstance(self.set, FiniteAtoms)
-        self.lengths = _lengths(self.set)
+        self.share = 0.0 if self.set.finite is None else 1 / len(self.set.finite)
+        self.finite = self.set.finite is not None
+        self.lengths = _lengths(self.set.finite)
         self.places: list[int] = []
         self.atoms: list[Atom] = []
         self.effects, self._norms, self._index = Rows(), Numbers(), Numbers(np.int64)
@@ -227,9 +227,9 @@ def largest_slope(x: Point) -> float:
     return float(np.abs(x.correlations()).max())
 
 
-def _lengths(atoms: AtomSet) -> Array | None:
+def _lengths(atoms: FiniteAtoms | None) -> Array | None:
     """The norms of a finite set of atoms of different lengths."""
-    if not isinstance(atoms, FiniteAtoms):
+    if atoms is None:
         return None
     low, high = atoms.norm_range
     return atoms.norms.astype(np.float64) if high > 1.001 * low else None

@@ -15,7 +15,6 @@ from pursuit.atoms.forms import AtomForm
 from pursuit.base.errors import InputError
 from pursuit.base.validation import Array, positive
 from pursuit.points import Needs
-from pursuit.points.ambient import AmbientPoint
 from pursuit.points.base import Point
 from pursuit.rules.advances import Advance, Improve
 from pursuit.rules.run import Progress, Run
@@ -114,8 +113,9 @@ class _BlendedRun:
 
     def _look_ahead(self, x: Point) -> None:
         """Find the next candidate now, so that the slope is known where a run may end."""
-        if self.lazy and isinstance(x, AmbientPoint):
-            steepness = np.abs(self._pool() @ x.gradient().reshape(-1))
+        ambient = x.ambient
+        if self.lazy and ambient is not None:
+            steepness = np.abs(self._pool() @ ambient.gradient().reshape(-1))
             x.counts.products += len(steepness) * self.span.share
             k = int(steepness.argmax())
             if steepness[k] >= FRESH * self.memory.looked:

@@ -18,10 +18,8 @@ from pursuit.active.factor import DEPENDENT, Factor
 from pursuit.active.newton import descend
 from pursuit.active.orthogonal import ACCURACY
 from pursuit.active.restricted import over
-from pursuit.atoms.base import FiniteAtoms
 from pursuit.base.growing import Table
 from pursuit.base.validation import Array
-from pursuit.objectives.base import QuadraticObjective
 from pursuit.points.base import Point
 from pursuit.rules.run import Progress, Run
 
@@ -45,11 +43,11 @@ class ConeCorrective:
     """
 
     def __init__(self, run: Run) -> None:
-        assert isinstance(run.problem.atoms, FiniteAtoms)
-        self.memory, self.set = run.remember("active", _ConeMemory()), run.problem.atoms
+        self.memory = run.remember("active", _ConeMemory())
         self.span, self.metric, self.factor = over(run.problem), Table(), Factor()
-        self.accuracy = 0.0 if isinstance(run.problem.f, QuadraticObjective) else ACCURACY
-        self.isometric = getattr(run.problem.f, "isometric", False)
+        f = run.problem.f.quadratic
+        self.accuracy = ACCURACY if f is None else 0.0
+        self.isometric = f is not None and f.isometric
 
     def __call__(self, x: Point) -> Progress:
         self._follow(x)
@@ -79,7 +77,7 @@ class ConeCorrective:
 
     def _slopes(self, x: Point) -> Array:
         """Those along which x may move, as an array of its own."""
-        return self.set.admissible(x.correlations(), x.coef)
+        return x.atoms.penalty.subgradient(x.correlations(), x.coef)
 
     # Which atoms are in use -------------------------------------------------------------
 

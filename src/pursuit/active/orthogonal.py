@@ -24,7 +24,6 @@ from pursuit.active.overlapping import (
 from pursuit.active.restricted import over
 from pursuit.atoms.base import Atom
 from pursuit.base.validation import Array
-from pursuit.objectives.base import QuadraticObjective
 from pursuit.points import Needs
 from pursuit.points.base import Point
 from pursuit.rules.advances import Advance, Improve
@@ -90,7 +89,7 @@ class _CorrectiveRun:
         self.memory = memory
         self.span, self.factor = over(run.problem), Factor()
         self.finite = self.span.finite
-        self.accuracy = 0.0 if isinstance(run.problem.f, QuadraticObjective) else ACCURACY
+        self.accuracy = ACCURACY if run.problem.f.quadratic is None else 0.0
 
     def __call__(self, x: Point) -> Progress:
         self._follow(x)

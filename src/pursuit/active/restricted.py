@@ -16,9 +16,7 @@ from pursuit.base.validation import Array
 from pursuit.objectives.base import QuadraticObjective
 from pursuit.objectives.linear_models import LinearModel
 from pursuit.objectives.problem import Problem
-from pursuit.points.ambient import AmbientPoint
 from pursuit.points.base import Point
-from pursuit.points.gram import GramPoint
 
 BENT = 1e-7
 """The share of the metric that bends a singular Hessian."""
@@ -26,9 +24,9 @@ BENT = 1e-7
 
 def over(problem: Problem) -> Span:
     """The span that suits f, with no atoms yet."""
-    if isinstance(problem.f, QuadraticObjective):
+    if problem.f.quadratic is not None:
         return QuadraticSpan(problem)
-    if isinstance(problem.f, LinearModel):
+    if problem.f.linear_model is not None:
         return LinearSpan(problem)
     return GeneralSpan(problem)
 
@@ -46,7 +44,7 @@ class QuadraticSpan(Span):
         self.gram = Table()
 
     def _against(self, x: Point, z: Atom, effect: Array) -> tuple[Array, float]:
-        if isinstance(x, GramPoint):  # the effect of z is its Gram row
+        if x.in_gram_form is not None:  # the effect of z is its Gram row
             return effect[self.index].astype(np.float64), float(effect[z])
         if self.f.isometric:
             flat = effect.reshape(-1).astype(np.float64, copy=False)
@@ -73,9 +71,10 @@ class _QuadraticLocal(Local):
         x, finite = self.x, self.span.finite
         if finite and x.looked:
             return x.correlations()[self.span.index]
-        if isinstance(x, AmbientPoint) and x.image is x.x:
+        ambient = x.ambient
+        if ambient is not None and ambient.image is ambient.x:
             x.counts.products += self._product
-            return self.span.effects.times(x.gradient().reshape(-1))
+            return self.span.effects.times(ambient.gradient().reshape(-1))
         if finite:
             return x.slopes(self.span.index)
         return np.array([x.slope(z) for z in self.span.atoms])
@@ -143,8 +142,7 @@ class _LinearLocal(Local):
 
     def __init__(self, span: LinearSpan, x: Point) -> None:
         self.f, self.images = span.f, span.effects.matrix
-        assert isinstance(x, AmbientPoint)
-        self.u = x.image
+        self.u = x.arrays()["image"]
         self.pull = span.f.l2 * span.inner(x.vector) if span.f.l2 else None
         super().__init__(span, x)
 

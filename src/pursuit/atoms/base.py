@@ -56,6 +56,11 @@ class AtomSet(ABC):
     """What a handle is, asked for when the representation of points is chosen."""
 
     @property
+    def finite(self) -> FiniteAtoms | None:
+        """The set as one of finitely many atoms; None where they are not, or nobody counts them."""
+        return None
+
+    @property
     def one_sided(self) -> bool:
         """Whether f is minimised over combinations with coefficients on one side of zero alone."""
         return self.penalty.one_sided
@@ -148,6 +153,10 @@ class FiniteAtoms(AtomSet):
     """A set of n atoms whose handles are the row numbers 0 … n − 1."""
 
     form = AtomForm.ROWS
+
+    @property
+    def finite(self) -> FiniteAtoms:
+        return self
 
     @abstractmethod
     def __len__(self) -> int: ...

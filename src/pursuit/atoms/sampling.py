@@ -40,10 +40,11 @@ class Sampling:
     @cached_property
     def p(self) -> Array:
         """The probabilities of a finite set."""
-        if not isinstance(self.atoms, FiniteAtoms):
+        atoms = self.atoms.finite
+        if atoms is None:
             raise InputError("sampling: probabilities exist for finite sets of atoms only")
         if self._given is None:
-            return np.full(len(self.atoms), 1 / len(self.atoms))
+            return np.full(len(atoms), 1 / len(atoms))
         return self._given
 
     @property
@@ -73,14 +74,14 @@ class Sampling:
     @single_threaded_blas
     def moments(self) -> Moments:
         """P̃, P and the leverages."""
-        form = self.closed_form
+        form, atoms = self.closed_form, self.atoms.finite
         if form is not None:
-            return Moments.diagonal(form.diagonal, finite=isinstance(self.atoms, FiniteAtoms))
-        if not isinstance(self.atoms, FiniteAtoms):
+            return Moments.diagonal(form.diagonal, finite=atoms is not None)
+        if atoms is None:
             raise InputError(
                 f"sampling: the second moments of {type(self.atoms).__name__} are not known"
             )
-        return Moments.of(self.atoms, self.p)
+        return Moments.of(atoms, self.p)
 
 
 @dataclass(frozen=True)
@@ -172,12 +173,13 @@ def as_sampling(atoms: AtomSet, sampling: object | None) -> Sampling:
 
 
 def _probabilities(atoms: AtomSet, p: object) -> Array:
-    if not isinstance(atoms, FiniteAtoms):
+    finite = atoms.finite
+    if finite is None:
         raise InputError("sampling: probabilities need a finite set of atoms")
     array = real_array("sampling", p, ndim=1).astype(np.float64)
-    if array.shape != (len(atoms),):
+    if array.shape != (len(finite),):
         raise InputError(
-            f"sampling: expected {len(atoms)} probabilities, one for each atom, got {array.size}"
+            f"sampling: expected {len(finite)} probabilities, one for each atom, got {array.size}"
         )
     if (array < 0).any() or abs(array.sum() - 1) > 1e-6:
         raise InputError(
@@ -188,7 +190,7 @@ def _probabilities(atoms: AtomSet, p: object) -> Array:
     drawn = array > 0
     if drawn.all():
         return normalised
-    rank = lin(atoms.matrix[drawn]).rank
+    rank = lin(finite.matrix[drawn]).rank
     if rank < atoms.rank:
         raise InputError(
             f"sampling: the atoms with positive probability span {rank} of {atoms.rank} "

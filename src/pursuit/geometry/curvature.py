@@ -20,10 +20,11 @@ from pursuit.geometry.span import (
     curved,
     inside,
     lengths,
+    longest,
     round_bowl,
     tilt,
 )
-from pursuit.objectives.base import Objective, QuadraticObjective
+from pursuit.objectives.base import Objective
 
 # Above --------------------------------------------------------------------------------
 
@@ -35,8 +36,8 @@ def smoothness(f: Objective, atoms: AtomSet) -> Constant:
     Hessian where the objective has one; else L·radius² (Lemma 2), exact where H = L·I.
     """
     serves = "Theorems 3, 4, 5"
-    if isinstance(atoms, FiniteAtoms):
-        largest = _largest_curvature(f, atoms)
+    if atoms.finite is not None:
+        largest = _largest_curvature(f, atoms.finite)
         if largest is not None:
             return largest
     if f.L is None:
@@ -45,8 +46,8 @@ def smoothness(f: Objective, atoms: AtomSet) -> Constant:
         )
     form = atoms.moments()
     everywhere = form is not None and form.squared_width == 1
-    exact = round_bowl(f) or (everywhere and isinstance(f, QuadraticObjective))
-    radius = float(lengths(atoms).max()) if isinstance(atoms, FiniteAtoms) else atoms.radius
+    exact = round_bowl(f) or (everywhere and f.quadratic is not None)
+    radius = longest(atoms)
     bound = product("L_A", f.L, radius, radius)
     return Constant(bound, Kind.EXACT if exact else Kind.UPPER, serves)
 
@@ -62,7 +63,7 @@ def _largest_curvature(f: Objective, atoms: FiniteAtoms) -> Constant | None:
     if not np.isfinite(upper) or (upper == 0 and not f.L):  # f.L tells where squares underflow
         return None
     ends = [product("L_A", end, size, size) for end in (lower, upper)]
-    if isinstance(f, QuadraticObjective):
+    if f.quadratic is not None:
         return at_most(ends[0], ends[1], "Theorems 3, 4, 5")
     return Constant(ends[1], Kind.UPPER, "Theorems 3, 4, 5")
 
@@ -76,7 +77,7 @@ def _curvature(f: Objective, atoms: FiniteAtoms, j: int, size: float) -> tuple[f
         z = z.astype(np.float64) / size
         image = f.image(z)
     bend = f.curvature(z, image)
-    return bend, bend + (f.curvature_rounding(z) if isinstance(f, QuadraticObjective) else 0.0)
+    return bend, bend + (0.0 if f.quadratic is None else f.quadratic.curvature_rounding(z))
 
 
 # Below --------------------------------------------------------------------------------
@@ -114,10 +115,11 @@ def _width(atoms: AtomSet, measure: Measure) -> Constant:
     form = atoms.moments()
     if form is not None:
         return Constant(sqrt(form.squared_width), Kind.EXACT, serves)
-    if not isinstance(atoms, FiniteAtoms):
+    finite = atoms.finite
+    if finite is None:
         raise InputError(f"mDW: it is not known for {type(atoms).__name__}")
-    found = measure(inside(atoms))
-    turned = atoms.lin.tilt  # atoms in lin(A) see little of a turned basis
+    found = measure(inside(finite))
+    turned = finite.lin.tilt  # atoms in lin(A) see little of a turned basis
     ends = found.lower * (1 - turned), found.upper * (1 + turned)
     return at_least(*ends, serves, _lift(found, basis_of(atoms), atoms))
 
@@ -128,16 +130,16 @@ def _convexity(f: Objective, atoms: AtomSet, measure: Measure) -> Constant:
         mDW = _width(atoms, measure)
         ends = [product("μ_A", f.mu, end, end) for end in (mDW.lower, mDW.upper)]
         return at_least(ends[0], ends[1], serves, mDW.witness)
-    if not curved(f, atoms):
+    quadratic = curved(f, atoms)
+    if quadratic is None:
         mDW_lower = _width(atoms, measure).lower if f.mu else 0.0
         return Constant(product("μ_A", f.mu, mDW_lower, mDW_lower), Kind.LOWER, serves)
-    assert isinstance(f, QuadraticObjective)
-    H = SpanHessian(f, basis_of(atoms), tilt(atoms))
+    H = SpanHessian(quadratic, basis_of(atoms), tilt(atoms))
     if not H.clear or H.singular:
         return Constant(0.0, Kind.EXACT if H.singular else Kind.LOWER, serves)
-    if not isinstance(atoms, FiniteAtoms):
+    if atoms.finite is None:
         return _between_norms(H, atoms, serves)
-    rows = inside(atoms)
+    rows = inside(atoms.finite)
     with np.errstate(over="ignore", invalid="ignore"):
         images = rows @ H.root
     in_range("μ_A", float(np.abs(images).max()))
@@ -176,10 +178,10 @@ def _between_norms(H: SpanHessian, atoms: AtomSet, serves: str) -> Constant:
 def euclidean_convexity(f: Objective, atoms: AtomSet) -> Constant:
     """μ, the strong convexity of f over lin(A) in ‖·‖₂: λ_min of H there for a quadratic."""
     serves = "Lemma 6, older rate"
-    if not curved(f, atoms) or round_bowl(f):
+    quadratic = curved(f, atoms)
+    if quadratic is None or round_bowl(f):
         return Constant(f.mu, Kind.EXACT if round_bowl(f) else Kind.LOWER, serves)
-    assert isinstance(f, QuadraticObjective)
-    H = SpanHessian(f, basis_of(atoms), tilt(atoms))
+    H = SpanHessian(quadratic, basis_of(atoms), tilt(atoms))
     return _relative(H, np.eye(len(H.basis)), 0.0, serves)
 
 
@@ -191,25 +193,25 @@ def sampled_convexity(f: Objective, atoms: AtomSet, sampling: object | None = No
     serves = "bounds of μ_A and of ‖x* − x0‖_P"
     moments = as_sampling(atoms, sampling).moments
     frame = dense(moments.frame)
-    if not curved(f, atoms):
+    quadratic = curved(f, atoms)
+    if quadratic is None:
         least = np.linalg.svd(frame, compute_uv=False)
         lower = max(float(least[-1] - frame.size * EPS * least[0]), 0.0)
         share = max(1 - moments.rounding, 0.0)
         return Constant(product("λ_min(H, P)", f.mu * share, lower, lower), Kind.LOWER, serves)
-    assert isinstance(f, QuadraticObjective)
     basis = basis_of(atoms)
-    H = SpanHessian(f, basis, tilt(atoms))
+    H = SpanHessian(quadratic, basis, tilt(atoms))
     return _relative(H, frame @ basis.T, moments.rounding, serves)
 
 
 def sampled_smoothness(f: Objective, atoms: AtomSet, sampling: object | None = None) -> Constant:
     """L_P = max dᵀHd/‖d‖_P² over lin(A), at most L_A: what conjugate acceleration depends on."""
     serves = "the rate of conjugate acceleration"
-    if not curved(f, atoms):
+    quadratic = curved(f, atoms)
+    if quadratic is None:
         return Constant(smoothness(f, atoms).upper, Kind.UPPER, serves)
-    assert isinstance(f, QuadraticObjective)
     moments, basis = as_sampling(atoms, sampling).moments, basis_of(atoms)
-    frame, H = dense(moments.frame) @ basis.T, SpanHessian(f, basis, tilt(atoms))
+    frame, H = dense(moments.frame) @ basis.T, SpanHessian(quadratic, basis, tilt(atoms))
     if not H.clear:
         return Constant(smoothness(f, atoms).upper, Kind.UPPER, serves)
     largest = float(np.linalg.norm(frame @ H.root, 2))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from pursuit.atoms.base import AtomSet, FiniteAtoms
+from pursuit.atoms.base import AtomSet
 from pursuit.atoms.closed_forms import ClosedForm
 from pursuit.atoms.sampling import Moments, Sampling, as_sampling
 from pursuit.base.errors import InputError
@@ -33,7 +33,7 @@ def sampling_quality(atoms: AtomSet, sampling: object | None = None) -> Constant
     """δ̂² = min over d of E⟨d, z⟩² / ‖d‖²_{A*} = 1 / max_j w_j, at most 1/r."""
     serves = "Theorems 4, 5"
     sampling = as_sampling(atoms, sampling)
-    if not isinstance(atoms, FiniteAtoms) and sampling.closed_form is None:
+    if atoms.finite is None and sampling.closed_form is None:
         return Constant(1 / atoms.max_leverage, Kind.EXACT, serves)
     moments = sampling.moments
     largest, theta = float(moments.leverage.max()), moments.rounding
@@ -57,7 +57,7 @@ def optimal_sampling(atoms: AtomSet, tolerance: float = 1e-5) -> Sampling:
     w = uniform.moments.leverage
     if np.all(w <= (1 + tolerance) * atoms.rank):
         return uniform
-    if not isinstance(atoms, FiniteAtoms):
+    if atoms.finite is None:
         raise InputError(f"atoms: optimal_sampling needs a finite set, got {type(atoms).__name__}")
-    rows = inside(atoms)
+    rows = inside(atoms.finite)
     return Sampling(atoms, d_optimal(rows / np.abs(rows).max(), tolerance))

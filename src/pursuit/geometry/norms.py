@@ -9,26 +9,22 @@ from pursuit.base.errors import InputError
 from pursuit.base.lengths import length
 from pursuit.base.validation import Array, shaped_array
 from pursuit.geometry.constant import Constant, Kind, at_most, in_range, product
-from pursuit.geometry.span import inside, lengths
+from pursuit.geometry.span import inside, lengths, longest
 
 
 def radius(atoms: AtomSet) -> Constant:
     """max ‖z‖ over A."""
-    return Constant(_longest(atoms), _radius_kind(atoms), "Lemma 2")
+    return Constant(longest(atoms), _radius_kind(atoms), "Lemma 2")
 
 
 def diameter(atoms: AtomSet) -> Constant:
     """max ‖z − z′‖ over A ∪ −A, which is twice the radius."""
-    return Constant(product("diameter", 2.0, _longest(atoms)), _radius_kind(atoms), "older rates")
-
-
-def _longest(atoms: AtomSet) -> float:
-    return float(lengths(atoms).max()) if isinstance(atoms, FiniteAtoms) else atoms.radius
+    return Constant(product("diameter", 2.0, longest(atoms)), _radius_kind(atoms), "older rates")
 
 
 def _radius_kind(atoms: AtomSet) -> Kind:
     """Infinite sets may know no more than an upper bound."""
-    known = isinstance(atoms, FiniteAtoms) or atoms.moments() is not None
+    known = atoms.finite is not None or atoms.moments() is not None
     return Kind.EXACT if known else Kind.UPPER
 
 
@@ -36,8 +32,8 @@ def dual_norm(atoms: AtomSet, d: object) -> Constant:
     """‖d‖_{A*} = max \\|⟨d, z⟩\\| over A."""
     direction = shaped_array("d", d, atoms.shape)
     with np.errstate(over="ignore", invalid="ignore"):
-        if isinstance(atoms, FiniteAtoms):  # a cone would leave out what is no number
-            in_range("‖d‖_{A*}", float(np.abs(atoms.correlate(direction)).max()))
+        if atoms.finite is not None:  # a cone would leave out what is no number
+            in_range("‖d‖_{A*}", float(np.abs(atoms.finite.correlate(direction)).max()))
         largest = in_range("‖d‖_{A*}", atoms.dual_norm(direction))
     return Constant(largest, Kind.EXACT, "slope certificates")
 
@@ -55,12 +51,13 @@ def gauge(atoms: AtomSet, x: object) -> Constant:
             found = atoms.gauge(point)
         outside = found == np.inf and not atoms.spans(point)
         return Constant(found if outside else in_range("‖x‖_A", found), Kind.EXACT, serves)
-    if not isinstance(atoms, FiniteAtoms):
+    finite = atoms.finite
+    if finite is None:
         raise InputError(f"atoms: {type(atoms).__name__} has no known gauge")
-    size, least = in_range("x", length(point)), float(lengths(atoms).min())
+    size, least = in_range("x", length(point)), float(lengths(finite).min())
     if not atoms.spans(point / size if size else point):
         return Constant(np.inf, Kind.EXACT, serves)
-    ends = _least_weights(atoms, point / size) if size else (0.0, 0.0)
+    ends = _least_weights(finite, point / size) if size else (0.0, 0.0)
     lower, upper = (product("‖x‖_A", end, size, over=least) for end in ends)
     return at_most(lower, upper, serves)
 

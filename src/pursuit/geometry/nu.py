@@ -12,7 +12,7 @@ from pursuit.atoms.whitening import Whitened, whiten
 from pursuit.base.validation import Array, positive
 from pursuit.geometry.constant import Constant, Kind, at_most, product
 from pursuit.geometry.polar import ON, corners
-from pursuit.geometry.span import inside, lengths
+from pursuit.geometry.span import inside, lengths, longest
 
 
 def nu_random(atoms: AtomSet, sampling: object | None = None) -> Constant:
@@ -27,12 +27,13 @@ def nu_random(atoms: AtomSet, sampling: object | None = None) -> Constant:
     form = sampling.closed_form
     if form is not None:
         return Constant(1 / form.quality, Kind.EXACT, serves)
-    if not isinstance(atoms, FiniteAtoms):
+    finite = atoms.finite
+    if finite is None:
         squares = product("ν′", atoms.max_leverage, atoms.radius, atoms.radius)
         return Constant(squares, Kind.UPPER, serves)
-    moments, norms = sampling.moments, lengths(atoms)
+    moments, norms = sampling.moments, lengths(finite)
     size = float(norms.max())
-    found = whiten(inside(atoms) / norms[:, None], sampling.p)
+    found = whiten(inside(finite) / norms[:, None], sampling.p)
     heavy = moments.leverage * (norms / size) ** 2
     weighted = np.sqrt(sampling.p * heavy)[:, None] * found.whitened
     largest, noise = float(np.linalg.norm(weighted, 2)), heavy.max() ** 0.5 * found.noise
@@ -56,7 +57,7 @@ def _enclosed(value: float, *roundings: float) -> tuple[float, float]:
 
 def safe_nu(atoms: AtomSet) -> float:
     """r·radius², an upper bound on ν of Algorithm 4 for every sampling; it costs nothing."""
-    size = float(lengths(atoms).max()) if isinstance(atoms, FiniteAtoms) else atoms.radius
+    size = longest(atoms)
     return product("ν", float(atoms.rank), size, size)
 
 
@@ -80,15 +81,16 @@ def nu(atoms: AtomSet, sampling: object | None = None, *, delta: float = 1.0) ->
     if form is not None:
         exact = 1 / form.squared_width
         return at_most(exact, exact / delta**2, serves)
-    if not isinstance(atoms, FiniteAtoms):
+    finite = atoms.finite
+    if finite is None:
         return Constant(safe_nu(atoms) / delta**2, Kind.UPPER, serves)
     # In these coordinates Σ p_j w_j c_j² of a direction is its squared length.
-    size, weights = float(lengths(atoms).max()), sampling.p * sampling.moments.leverage
-    whitened = whiten(inside(atoms) / size, weights)
+    size, weights = longest(atoms), sampling.p * sampling.moments.leverage
+    whitened = whiten(inside(finite) / size, weights)
     if not whitened.rounding < 1:
         return Constant(safe_nu(atoms) / delta**2, Kind.UPPER, serves)
-    lower, upper, best = _at_corners(atoms, whitened, sampling.moments.rounding, delta)
-    witness = (whitened.transform @ best) @ atoms.lin.axes
+    lower, upper, best = _at_corners(finite, whitened, sampling.moments.rounding, delta)
+    witness = (whitened.transform @ best) @ finite.lin.axes
     ends = [product("ν", end, size, size) for end in (min(lower, upper), upper)]
     return at_most(ends[0], ends[1], serves, witness.reshape(atoms.shape))
 

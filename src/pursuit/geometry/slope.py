@@ -13,12 +13,12 @@ from typing import Any
 
 import numpy as np
 
-from pursuit.atoms.base import AtomSet, FiniteAtoms
+from pursuit.atoms.base import AtomSet
 from pursuit.atoms.lin import Lin
 from pursuit.base.errors import InputError
 from pursuit.base.lengths import EPS, length
 from pursuit.base.validation import Array
-from pursuit.geometry.span import lengths
+from pursuit.geometry.span import longest
 from pursuit.objectives.base import Objective
 
 CAREFUL = 1e-10
@@ -62,15 +62,16 @@ class Slope:
 def slope_at(f: Objective, atoms: AtomSet, x: Any) -> Slope:
     """What f says at a point, rounding included."""
     x = x.astype(np.float64, copy=False)
-    if not isinstance(atoms, FiniteAtoms):
+    finite = atoms.finite
+    if finite is None:
         return _of_infinite(f, atoms, x)
-    lin, radius = atoms.lin, float(lengths(atoms).max())
+    lin, radius = finite.lin, longest(atoms)
     point = lin.project(x)
     gradient = _gradient(f, point)
     within = lin.project(gradient)
     operations = lin.dimension + lin.rank + 4
     rounding = f.gradient_rounding(point) + operations * EPS * length(gradient)
-    value = float(np.max(np.abs(atoms.correlate(within)))) + radius * rounding
+    value = float(np.max(np.abs(finite.correlate(within)))) + radius * rounding
     if lin.basis is None:
         return Slope(point, gradient, value, rounding)
     off = _off(f, x, point, operations)

@@ -23,8 +23,8 @@ IMAGES = 30_000_000
 
 def basis_of(atoms: AtomSet) -> Array:
     """An orthonormal basis of lin(A) as rows."""
-    if isinstance(atoms, FiniteAtoms):
-        return atoms.lin.axes
+    if atoms.finite is not None:
+        return atoms.finite.lin.axes
     if atoms.rank == int(np.prod(atoms.shape)):
         return np.eye(atoms.rank)
     return (dense(Sampling(atoms).moments.frame) > 0).astype(np.float64)
@@ -32,7 +32,7 @@ def basis_of(atoms: AtomSet) -> Array:
 
 def tilt(atoms: AtomSet) -> float:
     """The sine of the angle by which rounding may have turned that basis."""
-    return atoms.lin.tilt if isinstance(atoms, FiniteAtoms) else 0.0
+    return 0.0 if atoms.finite is None else atoms.finite.lin.tilt
 
 
 def inside(atoms: FiniteAtoms) -> Array:
@@ -47,14 +47,19 @@ def lengths(atoms: FiniteAtoms) -> Array:
     return row_norms(atoms.matrix.astype(np.float64))
 
 
-def curved(f: Objective, atoms: AtomSet) -> bool:
-    """Whether f is a quadratic whose Hessian on lin(A) is small enough to be formed."""
-    return isinstance(f, QuadraticObjective) and atoms.rank <= LARGEST
+def longest(atoms: AtomSet) -> float:
+    """max ‖z‖ in float64; of an infinite set, what it knows."""
+    return atoms.radius if atoms.finite is None else float(lengths(atoms.finite).max())
+
+
+def curved(f: Objective, atoms: AtomSet) -> QuadraticObjective | None:
+    """f, if it is a quadratic whose Hessian on lin(A) is small enough to be formed."""
+    return f.quadratic if atoms.rank <= LARGEST else None
 
 
 def round_bowl(f: Objective) -> bool:
     """Whether the Hessian of f is a multiple of the identity."""
-    return isinstance(f, QuadraticObjective) and f.L is not None and f.mu == f.L
+    return f.quadratic is not None and f.L is not None and f.mu == f.L
 
 
 LEAST = float(np.finfo(np.float64).tiny / np.finfo(np.float64).eps)

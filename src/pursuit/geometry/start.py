@@ -19,7 +19,7 @@ from pursuit.geometry.constant import Constant, Kind, at_most, in_range
 from pursuit.geometry.curvature import safe_strong_convexity, sampled_convexity, strong_convexity
 from pursuit.geometry.slope import Slope, slope_at
 from pursuit.geometry.span import SpanHessian, basis_of, curved, tilt
-from pursuit.objectives.base import Objective, QuadraticObjective
+from pursuit.objectives.base import Objective
 
 FLAT = 1e-7
 """The share of a gradient that rounding may leave along directions in which f is flat."""
@@ -33,10 +33,10 @@ def gap(f: Objective, atoms: AtomSet, x: object | None = None) -> Constant:
     """
     serves = "Theorem 5, R_A"
     seen = slope_at(f, atoms, start_point(f, atoms, x))
-    if not curved(f, atoms):
+    quadratic = curved(f, atoms)
+    if quadratic is None:
         return Constant(seen.gap(safe_strong_convexity(f, atoms).lower), Kind.UPPER, serves)
-    assert isinstance(f, QuadraticObjective)
-    H = SpanHessian(f, basis_of(atoms), tilt(atoms))
+    H = SpanHessian(quadratic, basis_of(atoms), tilt(atoms))
     parts, noise = _slopes(H, seen)
     if not H.clear:
         half = _estimate(H, parts, 1, serves)
@@ -80,7 +80,7 @@ def level_radius(f: Objective, atoms: AtomSet, x0: object | None = None) -> Cons
         return Constant(inf, Kind.EXACT if mu_A.kind is Kind.EXACT else Kind.UPPER, serves)
     epsilon = gap(f, atoms, x0)
     upper = sqrt(2 * epsilon.upper) / sqrt(mu_A.lower)
-    if not isinstance(f, QuadraticObjective):
+    if f.quadratic is None:
         return Constant(upper, Kind.UPPER, serves)
     return at_most(sqrt(2 * epsilon.lower) / sqrt(mu_A.upper), upper, serves)
 
@@ -95,17 +95,17 @@ def distance(
     serves = "Theorems 8, 9"
     point = start_point(f, atoms, x0)
     moments = as_sampling(atoms, sampling).moments
-    if not curved(f, atoms):
+    quadratic = curved(f, atoms)
+    if quadratic is None:
         relative = sampled_convexity(f, atoms, sampling).lower
         upper = sqrt(2 * gap(f, atoms, point).upper) / sqrt(relative) if relative else inf
         return Constant(upper, Kind.UPPER, serves)
-    assert isinstance(f, QuadraticObjective)
     seen = slope_at(f, atoms, point)
-    H = SpanHessian(f, basis_of(atoms), tilt(atoms))
+    H = SpanHessian(quadratic, basis_of(atoms), tilt(atoms))
     if H.clear and not H.singular:
         return _to_minimiser(H, seen, moments, serves)
     # Of many minimisers, the one that is nearest in the P-norm.
-    H = SpanHessian(f, dense(moments.frame), tilt(atoms))
+    H = SpanHessian(quadratic, dense(moments.frame), tilt(atoms))
     parts, noise = _slopes(H, seen)
     if H.deep_doubt >= 1:
         return _estimate(H, parts, 2, serves)

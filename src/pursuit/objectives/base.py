@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -11,6 +12,9 @@ from pursuit.base.lengths import EPS, length
 from pursuit.base.precision import norm
 from pursuit.base.validation import Array
 from pursuit.objectives.forms import PointForm, Representation
+
+if TYPE_CHECKING:
+    from pursuit.objectives.linear_models import LinearModel
 
 ULPS = 16
 """Units in the last place that a curvature may owe to rounding."""
@@ -34,6 +38,16 @@ class Objective(ABC):
     """Whether the Hessian is the identity, so that slopes change by inner products of atoms."""
     form: Representation = PointForm.IMAGE
     """What a point of f keeps; or ``form(atoms, x0)``, which builds a point of its own kind."""
+
+    @property
+    def quadratic(self) -> QuadraticObjective | None:
+        """f as one with a constant Hessian; None where it has no such."""
+        return None
+
+    @property
+    def linear_model(self) -> LinearModel | None:
+        """f as a sum of losses of a linear image; None where it is not known as one."""
+        return None
 
     @abstractmethod
     def value(self, x: Array) -> float:
@@ -137,6 +151,10 @@ class QuadraticObjective(Objective):
     form: Representation = PointForm.HESSIAN
     isometric: bool = False
     """Whether zᵀHz′ is the inner product of the images of z and z′."""
+
+    @property
+    def quadratic(self) -> QuadraticObjective:
+        return self
 
     def flat(self, eps: float) -> float:
         return super().flat(eps) if self.isometric else ULPS * eps

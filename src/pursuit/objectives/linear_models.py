@@ -76,6 +76,10 @@ class LinearModel(ThroughImage):
 
     # One number for each sample ---------------------------------------------------------
 
+    @property
+    def linear_model(self) -> LinearModel:
+        return self
+
     @abstractmethod
     def losses(self, u: Array, rows: Rows = EVERY) -> Array:
         """wᵢ ℓᵢ(uᵢ) for the samples in `rows`, whose images are u."""

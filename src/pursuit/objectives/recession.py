@@ -30,15 +30,16 @@ def falling(H: Array, gradient: Array, atoms: AtomSet) -> str:
     gradient
         ∇f at a point, in float64.
     """
-    if isinstance(atoms, FiniteAtoms) and (why := _along_an_atom(H, gradient, atoms)):
+    finite = atoms.finite
+    if finite is not None and (why := _along_an_atom(H, gradient, finite)):
         return why
     basis = _basis(atoms)
     if basis is None:
         return ""
     flat = _Flat(H, basis)
     d = flat.steepest(basis @ gradient) @ basis
-    if d.any() and atoms.one_sided:
-        d = _of_the_cone(H, gradient, atoms)
+    if d.any() and finite is not None and atoms.one_sided:
+        d = _of_the_cone(H, gradient, finite)
     if not (d.any() and flat.along(d)):
         return ""
     slope = abs(float(gradient @ d)) / norm(d)
@@ -109,23 +110,23 @@ def _basis(atoms: AtomSet) -> Array | None:
     (d,) = atoms.shape
     if atoms.rank == d:
         return np.eye(d)
-    if not isinstance(atoms, FiniteAtoms):
+    finite = atoms.finite
+    if finite is None:
         axes = np.array([axis for axis in np.eye(d) if atoms.spans(axis)])
         return axes if len(axes) == atoms.rank else None
-    directions = atoms.matrix.astype(np.float64) / atoms.norms.astype(np.float64)[:, None]
+    directions = finite.matrix.astype(np.float64) / finite.norms.astype(np.float64)[:, None]
     _, s, vt = np.linalg.svd(directions, full_matrices=False)
     basis: Array = vt[s > max(directions.shape) * np.finfo(np.float64).eps * s[0]]
     return basis
 
 
-def _of_the_cone(H: Array, gradient: Array, atoms: AtomSet) -> Array:
+def _of_the_cone(H: Array, gradient: Array, atoms: FiniteAtoms) -> Array:
     """A flat direction that leads down, of non-negative coefficients; zero where there is none.
 
     The least ⟨∇f, Σ a_j z_j⟩ over a ≥ 0, Σ a_j ≤ 1 with H Σ a_j z_j = 0: a linear program.
     """
     from scipy.optimize import linprog
 
-    assert isinstance(atoms, FiniteAtoms)
     Z = atoms.matrix.astype(np.float64) / atoms.norms.astype(np.float64)[:, None]
     flat, slopes = _Flat(H, np.eye(len(H))), Z @ gradient / norm(gradient)
     sums, zeros = np.ones((1, len(Z))), np.zeros(len(flat.curved))

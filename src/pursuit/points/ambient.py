@@ -7,9 +7,10 @@ from collections.abc import Callable
 import numpy as np
 
 from pursuit.atoms.base import Atom, AtomSet, FiniteAtoms
+from pursuit.base.errors import InputError
 from pursuit.base.products import times
 from pursuit.base.validation import Array
-from pursuit.objectives.base import Objective, QuadraticObjective
+from pursuit.objectives.base import Objective
 from pursuit.points.base import Point, Shift
 from pursuit.points.ledger import Counts, Ledger
 
@@ -31,6 +32,10 @@ class AmbientPoint(Point):
         self.image = self.x if image is self.x else image.astype(dtype, copy=True)
         self.coef = np.zeros(self.ledger.size, dtype)
         self._changed()
+
+    @property
+    def ambient(self) -> AmbientPoint:
+        return self
 
     def share(self) -> AmbientPoint:
         other = object.__new__(type(self))
@@ -60,11 +65,10 @@ class AmbientPoint(Point):
         return self.f.value_at(x, image)
 
     def slopes(self, places: Array) -> Array:
-        assert isinstance(self.atoms, FiniteAtoms)
         if self._correlations is not None:
             return self._correlations[places]
-        self.counts.products += len(places) / len(self.atoms)
-        return self.atoms.correlate_some(self.gradient(), places)
+        self._touch(len(places))
+        return self._finite.correlate_some(self.gradient(), places)
 
     def slope_along(self, gamma: float, z: Atom) -> float:
         x = self.x - gamma * self.atoms.vector(z)
@@ -86,8 +90,8 @@ class AmbientPoint(Point):
 
     def steepest(self) -> tuple[Atom, float]:
         self.counts.oracle_calls += 1
-        if isinstance(self.atoms, FiniteAtoms):
-            c = self.atoms.admissible(self.correlations(), self.coef)
+        if (finite := self.ledger.finite) is not None:
+            c = finite.admissible(self.correlations(), self.coef)
             z = int(np.argmax(np.abs(c)))
             return z, float(c[z])
         self._look()
@@ -95,7 +99,6 @@ class AmbientPoint(Point):
         return z, self.atoms.inner(self.gradient(), z)
 
     def correlations(self) -> Array:
-        assert isinstance(self.atoms, FiniteAtoms)
         self._look()
         if self._correlations is None:
             self._correlations = self._observed()
@@ -103,17 +106,16 @@ class AmbientPoint(Point):
 
     def _observed(self) -> Array:
         """The correlations, which a look may find where an observation has left them."""
-        assert isinstance(self.atoms, FiniteAtoms)
         if self._seen is None:
             here = self._gradient
             here = self.f.gradient_at(self.x, self.image) if here is None else here
-            self._seen = self.atoms.correlate(here)
+            self._seen = self._finite.correlate(here)
         return self._seen
 
     def largest_slope(self) -> float:
-        if not isinstance(self.atoms, FiniteAtoms):
+        if (finite := self.ledger.finite) is None:
             return self.atoms.dual_norm(self.f.gradient_at(self.x, self.image))
-        return float(np.abs(self.atoms.admissible(self._observed(), self.coef)).max())
+        return float(np.abs(finite.admissible(self._observed(), self.coef)).max())
 
     def curvature(self, z: Atom) -> float:
         vector = self.atoms.vector(z)
@@ -143,9 +145,8 @@ class AmbientPoint(Point):
         return self._shift(coef, self.atoms.vector(z), lambda x: self._atom_image(z))
 
     def gather(self, weights: Array) -> Shift:
-        assert isinstance(self.atoms, FiniteAtoms)
         self.counts.products += 1
-        return self._shift(weights, self.atoms.combine(weights), self.f.image)
+        return self._shift(weights, self._finite.combine(weights), self.f.image)
 
     def _shift(self, coef: Array, x: Array, image: Callable[[Array], Array]) -> Shift:
         if self.image is self.x:
@@ -153,19 +154,28 @@ class AmbientPoint(Point):
         return {"x": x, "coef": coef, "image": image(x)}
 
     def bilinear(self, rows: Shift, direction: Shift) -> Array:
-        assert isinstance(self.f, QuadraticObjective)
+        f = self.f.quadratic
+        if f is None:
+            return super().bilinear(rows, direction)
         name = "x" if self.image is self.x else "image"
-        if self.f.isometric:
+        if f.isometric:
             return rows[name] @ direction[name].reshape(-1)
-        return rows["x"] @ self.f.pull(direction[name]).reshape(-1)
+        return rows["x"] @ f.pull(direction[name]).reshape(-1)
 
     def refresh(self) -> None:
-        if isinstance(self.atoms, FiniteAtoms):
+        if self.ledger.finite is not None:
             used = self.used
             self.x[...] = self.assembled(self.atoms, self.x0, self.coef[used], used)
         if self.image is not self.x:
             self.image[...] = self.f.image(self.x.astype(np.float64, copy=False))
         self._changed()
+
+    @property
+    def _finite(self) -> FiniteAtoms:
+        """The set of a run that needs a finite one."""
+        if self.ledger.finite is None:
+            raise InputError(f"atoms: {type(self.atoms).__name__} is not a finite set")
+        return self.ledger.finite
 
     def _atom_image(self, z: Atom) -> Array:
         return self.f.atom_image(self.atoms, z)

@@ -9,16 +9,20 @@ stored arrays: no product with the atoms is needed for either.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from pursuit.atoms.base import Atom, AtomSet, FiniteAtoms
+from pursuit.atoms.base import Atom, AtomSet
 from pursuit.base.errors import InputError
 from pursuit.base.growing import lengthened
 from pursuit.base.validation import Array
 from pursuit.objectives.base import Objective
 from pursuit.points.ledger import Counts, Ledger
+
+if TYPE_CHECKING:
+    from pursuit.points.ambient import AmbientPoint
+    from pursuit.points.gram import GramPoint
 
 Shift = dict[str, Array]
 """A direction d of lin(A): for each array that a point stores, what d adds to it."""
@@ -37,6 +41,16 @@ class Point(ABC):
     """Whether a step changes what is kept of few atoms alone, those that overlap its own."""
     compiled: bool = False
     """Whether a kernel makes its steps over translated templates."""
+
+    @property
+    def ambient(self) -> AmbientPoint | None:
+        """The point as one that keeps x and its gradient; None where it is of another form."""
+        return None
+
+    @property
+    def in_gram_form(self) -> GramPoint | None:
+        """The point as one that keeps the slopes of all atoms; None where it does not."""
+        return None
 
     # What f says here -------------------------------------------------------------------
 
@@ -86,8 +100,9 @@ class Point(ABC):
     def assembled(self, atoms: AtomSet, origin: Array, weights: Array, places: Array) -> Array:
         """origin + Σ weights_k z_k over the atoms at these places of this run, rounded once."""
         x, weights = origin.astype(np.float64), weights.astype(np.float64)
-        if isinstance(atoms, FiniteAtoms):
-            x += atoms.combine_some(weights, places)
+        finite = atoms.finite
+        if finite is not None:
+            x += finite.combine_some(weights, places)
         else:
             for weight, place in zip(weights.tolist(), places.tolist(), strict=True):
                 x += weight * atoms.vector(self.ledger.atom(place)).astype(np.float64)
@@ -96,9 +111,10 @@ class Point(ABC):
     def slope_at(self, x: Array, atoms: AtomSet, scale: Array | None) -> float:
         """`largest_slope` at an x in float64, over these atoms divided by their scale."""
         gradient = self.f.gradient(x)
-        if not isinstance(atoms, FiniteAtoms):
+        finite = atoms.finite
+        if finite is None:
             return atoms.dual_norm(gradient)
-        slopes = np.abs(atoms.admissible(atoms.correlate(gradient), self.coef))
+        slopes = np.abs(finite.admissible(finite.correlate(gradient), self.coef))
         return float((slopes if scale is None else slopes / scale).max())
 
     # Changing it ------------------------------------------------------------------------
@@ -223,7 +239,7 @@ class Point(ABC):
     def look_again(self) -> None:
         """Find anew what a look had found here, which was counted then."""
         self.looked = True
-        if isinstance(self.atoms, FiniteAtoms):
+        if self.ledger.finite is not None:
             self.correlations()
 
     def _look(self) -> None:
@@ -233,5 +249,5 @@ class Point(ABC):
 
     def _touch(self, atoms: int = 1) -> None:
         """Count atoms looked at or added."""
-        if isinstance(self.atoms, FiniteAtoms):
-            self.counts.products += atoms / len(self.atoms)
+        if self.ledger.finite is not None:
+            self.counts.products += atoms / len(self.ledger.finite)

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from enum import Enum
 from typing import Any
 
-from pursuit.atoms.base import AtomSet, FiniteAtoms
+from pursuit.atoms.base import AtomSet
 from pursuit.atoms.forms import AtomForm
 from pursuit.base.errors import InputError
 from pursuit.base.validation import Array
@@ -92,9 +92,10 @@ def _local(f: Objective, atoms: AtomSet, x0: Array) -> Point:
 
 def _fits(atoms: AtomSet, limit: int | None) -> bool:
     """Whether the set has a Gram matrix, small enough to keep."""
-    if not isinstance(atoms, FiniteAtoms):
+    if atoms.finite is None:
         return False
-    return len(atoms) ** 2 * atoms.dtype.itemsize <= (GRAM_BYTES if limit is None else limit)
+    most = GRAM_BYTES if limit is None else limit
+    return len(atoms.finite) ** 2 * atoms.dtype.itemsize <= most
 
 
 def _own(f: Any, atoms: AtomSet, x0: Array) -> Point:

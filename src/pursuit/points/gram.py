@@ -71,6 +71,10 @@ class GramPoint(Point):
         self.s = self.gram.correlations.copy()
         self._changed()
 
+    @property
+    def in_gram_form(self) -> GramPoint:
+        return self
+
     def share(self) -> GramPoint:
         other = object.__new__(GramPoint)
         other.f, other.atoms, other.gram = self.f, self.atoms, self.gram
@@ -82,8 +86,7 @@ class GramPoint(Point):
     def arrays(self) -> dict[str, Array]:
         return {"coef": self.coef, "s": self.s}
 
-    def adopt(self, other: Point) -> None:
-        assert isinstance(other, GramPoint)
+    def adopt(self, other: GramPoint) -> None:  # type: ignore[override]
         self.gram.adopt(other.gram)
 
     def _fit(self) -> None:

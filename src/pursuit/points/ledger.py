@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from pursuit.atoms.base import Atom, AtomSet, FiniteAtoms
@@ -25,16 +26,25 @@ class Ledger:
     """
 
     atoms: AtomSet
+    finite: FiniteAtoms | None = field(init=False)
     seen: list[Atom] = field(default_factory=list)
     places: dict[int, int] = field(default_factory=dict)
 
+    def __post_init__(self) -> None:
+        self.finite = self.atoms.finite
+
     @property
     def size(self) -> int:
-        return len(self.atoms) if isinstance(self.atoms, FiniteAtoms) else len(self.seen)
+        return len(self.seen) if self.finite is None else len(self.finite)
+
+    @property
+    def handles(self) -> Sequence[Atom]:
+        """The atoms of all entries."""
+        return self.seen if self.finite is None else range(len(self.finite))
 
     def place(self, z: Atom) -> int:
         """The entry of an atom."""
-        if isinstance(self.atoms, FiniteAtoms):
+        if self.finite is not None:
             return int(z)
         # `seen` keeps every handle alive, so its identity is its own.
         place = self.places.setdefault(id(z), len(self.seen))
@@ -44,7 +54,7 @@ class Ledger:
 
     def atom(self, place: int) -> Atom:
         """The atom of an entry."""
-        return place if isinstance(self.atoms, FiniteAtoms) else self.seen[place]
+        return self.seen[place] if self.finite is None else place
 
     def restore(self, handles: list[Atom]) -> None:
         self.seen[:] = handles

@@ -15,7 +15,6 @@ from pursuit.atoms.sampling import Sampling, as_sampling
 from pursuit.base.errors import InputError
 from pursuit.base.validation import Array, count, plain_array, positive
 from pursuit.objectives.problem import Problem
-from pursuit.points.ambient import AmbientPoint
 from pursuit.points.base import Point
 from pursuit.rules.approximate import StaleCorrelations
 from pursuit.rules.run import Choice, Run
@@ -128,9 +127,10 @@ class Approximate(Direction):
         run.remember(purpose, stale.looks)
 
         def choose(x: Point) -> Choice:
-            if not isinstance(x, AmbientPoint):
+            ambient = x.ambient
+            if ambient is None:
                 raise InputError(f"direction: Approximate cannot run on a {type(x).__name__}")
-            found = stale.search(x.gradient(), delta, x.coef)
+            found = stale.search(ambient.gradient(), delta, x.coef)
             x.counts.oracle_calls += 1
             x.counts.products += (found.looked + found.compared) / len(atoms)
             return Choice(found.atom, found.correlation, found.slope)
@@ -275,6 +275,6 @@ class Replay(Direction):
 
 
 def _finite(argument: str, atoms: AtomSet, rule: object) -> FiniteAtoms:
-    if not isinstance(atoms, FiniteAtoms):
+    if atoms.finite is None:
         raise InputError(f"{argument}: {type(rule).__name__} needs a finite set of atoms")
-    return atoms
+    return atoms.finite

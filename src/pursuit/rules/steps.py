@@ -13,10 +13,9 @@ from typing import ClassVar
 import numpy as np
 
 from pursuit import geometry
-from pursuit.atoms.base import Atom, FiniteAtoms
+from pursuit.atoms.base import Atom
 from pursuit.base.errors import InputError
 from pursuit.base.validation import Array, positive, shown
-from pursuit.objectives.base import QuadraticObjective
 from pursuit.objectives.problem import Problem
 from pursuit.points.base import Point
 from pursuit.rules.line_search import Line, by_values
@@ -94,8 +93,8 @@ def bounds_of(step: Step, problem: Problem) -> Array | None:
     given = step.bounds(problem)
     if given is None:
         return None
-    bounds, atoms = np.asarray(given), problem.atoms
-    n = len(atoms) if isinstance(atoms, FiniteAtoms) else 0
+    bounds, atoms = np.asarray(given), problem.atoms.finite
+    n = 0 if atoms is None else len(atoms)
     if bounds.shape != (n,) or bounds.dtype.kind not in "fiu" or not (bounds >= 0).all():
         raise InputError(
             f"step: {type(step).__name__}.bounds gives {shown(given)}; expected an array of {n} "
@@ -127,9 +126,10 @@ class Smooth(Step):
     by_norm: ClassVar[bool] = True
 
     def bounds(self, problem: Problem) -> Array | None:
-        if not isinstance(problem.atoms, FiniteAtoms):
+        atoms = problem.atoms.finite
+        if atoms is None:
             return None
-        squares: Array = problem.atoms.norms.astype(np.float64) ** 2
+        squares: Array = atoms.norms.astype(np.float64) ** 2
         return smoothness(problem, self.L) * squares
 
     def bounds_of(self, problem: Problem, places: Array) -> Array | None:
@@ -145,7 +145,8 @@ class Smooth(Step):
 
     def start(self, run: Run) -> Measure:
         L, atoms = smoothness(run.problem, self.L), run.problem.atoms
-        if isinstance(atoms, FiniteAtoms) and atoms.period == len(atoms):
+        finite = atoms.finite
+        if finite is not None and finite.period == len(finite):
             return super().start(run)
 
         def measure(x: Point, z: Atom, c: float) -> tuple[float, float]:
@@ -169,9 +170,8 @@ class AffineInvariant(Step):
         return geometry.smoothness(problem.f, problem.atoms).upper
 
     def bounds(self, problem: Problem) -> Array | None:
-        if not isinstance(problem.atoms, FiniteAtoms):
-            return None
-        return np.full(len(problem.atoms), float(self.bound(problem)))
+        atoms = problem.atoms.finite
+        return None if atoms is None else np.full(len(atoms), float(self.bound(problem)))
 
     def bounds_of(self, problem: Problem, places: Array) -> Array | None:
         return np.full(len(places), float(self.bound(problem)))
@@ -212,8 +212,8 @@ class ExactLineSearch(Step):
     exact: ClassVar[bool] = True
 
     def bounds(self, problem: Problem) -> Array | None:
-        f, atoms = problem.f, problem.atoms
-        if not isinstance(f, QuadraticObjective) or not isinstance(atoms, FiniteAtoms):
+        f, atoms = problem.f.quadratic, problem.atoms.finite
+        if f is None or atoms is None:
             return None
         images = ((atoms.vector(j), f.atom_image(atoms, j)) for j in range(len(atoms)))
         h: Array = np.array([f.curvature(z, image) for z, image in images])
@@ -228,7 +228,7 @@ class ExactLineSearch(Step):
         return True
 
     def start(self, run: Run) -> Measure:
-        if isinstance(run.problem.f, QuadraticObjective):
+        if run.problem.f.quadratic is not None:
             return _vertex
         reach = _Reach(run)
         penalty = run.problem.atoms.penalty

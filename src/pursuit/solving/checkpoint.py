@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 
-from pursuit.atoms.base import FiniteAtoms
 from pursuit.base.errors import InputError
 from pursuit.base.validation import Array
 from pursuit.rules.run import Progress
@@ -77,7 +76,7 @@ class Checkpoint:
         if self.path is not None:
             arrays |= _joined({"path": packed(self.path)})
         x = running.stepper.x
-        if not isinstance(x.atoms, FiniteAtoms):
+        if x.ledger.finite is None:
             arrays["atoms"] = x.atoms.pack(x.ledger.seen[: self.atoms])
         numbers = {
             "fingerprint": running.mark,

@@ -8,7 +8,7 @@ from math import inf, isfinite, isnan
 
 import numpy as np
 
-from pursuit.atoms.base import AtomSet, FiniteAtoms
+from pursuit.atoms.base import AtomSet
 from pursuit.base.errors import InputError
 from pursuit.base.status import Status
 from pursuit.points.base import Point
@@ -174,4 +174,4 @@ def ended(status: Status) -> Ended:
 
 def _period(atoms: AtomSet) -> int:
     """Iterations between two looks at the largest slope, where directions are random."""
-    return len(atoms) if isinstance(atoms, FiniteAtoms) else min(atoms.rank, REFRESH)
+    return min(atoms.rank, REFRESH) if atoms.finite is None else len(atoms.finite)

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from pursuit.atoms.base import FiniteAtoms
 from pursuit.base.status import Status
 from pursuit.methods import Method
 from pursuit.solving.checkpoint import state_of
@@ -52,6 +51,5 @@ class Finish:
         if running.recorder is None:
             return None
         x, posed = running.stepper.x, self.posed
-        handles = range(x.ledger.size) if isinstance(x.atoms, FiniteAtoms) else x.ledger.seen
-        known = (posed.problem, posed.start, handles, running.offset, posed.scale)
+        known = (posed.problem, posed.start, x.ledger.handles, running.offset, posed.scale)
         return SupportPath(running.recorder.entries, *known)

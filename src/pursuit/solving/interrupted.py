@@ -8,7 +8,6 @@ from contextlib import suppress
 from math import inf
 from typing import TYPE_CHECKING
 
-from pursuit.atoms.base import FiniteAtoms
 from pursuit.solving.checkpoint import Checkpoint, copied, restore
 from pursuit.solving.running import Running
 from pursuit.solving.state import State
@@ -61,7 +60,7 @@ class Keeper:
         """
         if self._kept is None:
             return self._repeated(whole, begin())
-        finite = isinstance(self._running.run.problem.atoms, FiniteAtoms)
+        finite = self._running.run.problem.atoms.finite is not None
         again = self._kept.iteration < whole and self._preparing <= PATIENCE
         if again or not finite:
             with suppress(Exception):

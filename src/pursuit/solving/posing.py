@@ -8,7 +8,7 @@ from math import isfinite, nan
 
 import numpy as np
 
-from pursuit.atoms.base import AtomSet, FiniteAtoms
+from pursuit.atoms.base import AtomSet
 from pursuit.base.errors import InputError
 from pursuit.base.validation import Array, count, flag, shaped_array
 from pursuit.methods import Method
@@ -89,8 +89,8 @@ def _with_penalty(unit: AtomSet, penalty: Penalty) -> AtomSet:
 
 def _as_given(atoms: AtomSet) -> AtomSet:
     """The atoms in their own scale, where the squares of their norms are still numbers."""
-    if isinstance(atoms, FiniteAtoms):
-        low, high = atoms.norm_range
+    if atoms.finite is not None:
+        low, high = atoms.finite.norm_range
         if low * low == 0 or not isfinite(high * high):
             raise InputError(
                 f"atoms: norms from {low:.3g} to {high:.3g} have squares out of the range of "
@@ -105,11 +105,12 @@ def _start(problem: Problem, x0: object, coef0: object) -> tuple[Array, Array | 
     if x0 is not None and coef0 is not None:
         raise InputError("x0, coef0: expected one of them, got both")
     if coef0 is not None:
-        if not isinstance(atoms, FiniteAtoms):
+        finite = atoms.finite
+        if finite is None:
             raise InputError("coef0: expected a finite set of atoms; give x0 instead")
-        weights = shaped_array("coef0", coef0, (len(atoms),))
+        weights = shaped_array("coef0", coef0, (len(finite),))
         # A point of a cone has to know its coefficients: it starts at zero and is given them.
-        start = problem.f.origin(atoms) if atoms.one_sided else atoms.combine(weights)
+        start = problem.f.origin(atoms) if atoms.one_sided else finite.combine(weights)
         return start, weights
     if x0 is None:
         return problem.f.origin(atoms), None

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from pursuit.atoms.base import Atom, FiniteAtoms
+from pursuit.atoms.base import Atom
 from pursuit.base.status import Status
 from pursuit.base.validation import Array
 from pursuit.points.ledger import Counts
@@ -97,7 +97,7 @@ class Origin:
         """Whether a certificate is cheap enough to be made for printing."""
         atoms = self.problem.atoms
         d = int(np.prod(atoms.shape))
-        n = len(atoms) if isinstance(atoms, FiniteAtoms) else d
+        n = d if atoms.finite is None else len(atoms.finite)
         return n * d * min(n, d) <= QUICK
 
 

@@ -13,7 +13,6 @@ from typing import Any
 
 import numpy as np
 
-from pursuit.atoms.base import FiniteAtoms
 from pursuit.base import precision
 from pursuit.base.errors import InputError
 from pursuit.base.validation import Array
@@ -109,8 +108,8 @@ def _outside(problem: Problem, g: float, h: float, unit_atoms: bool, dtype: np.d
 
 def _norms(problem: Problem) -> tuple[float, ...]:
     """The sizes of the shortest and of the longest atom."""
-    atoms = problem.atoms
-    if not isinstance(atoms, FiniteAtoms):
+    atoms = problem.atoms.finite
+    if atoms is None:
         return (0.0,)
     low, high = atoms.norm_range
     return log2(low), log2(high)
