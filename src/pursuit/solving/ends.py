@@ -11,7 +11,6 @@ import numpy as np
 from pursuit.atoms.base import AtomSet
 from pursuit.base.errors import InputError
 from pursuit.base.status import Status
-from pursuit.penalties import FREE
 from pursuit.points.base import Point
 from pursuit.rules.memory import Memory
 from pursuit.solving.running import NOTHING, REFRESH, Running
@@ -82,7 +81,8 @@ class Reasons:
         """An end of the run's own, or that f has no minimiser and only grows flatter."""
         status, message = found
         asked = self._stop.goal is not None and message == self._stop.goal[1]
-        if asked or status not in OPEN or self._run.problem.atoms.penalty != FREE:
+        penalty = self._run.problem.atoms.penalty
+        if asked or status not in OPEN or not (penalty.free or penalty.one_sided):
             return found
         why = self._run.problem.f.escapes(self._running.verified.x.astype(np.float64))
         return (Status.UNBOUNDED, why) if why else found
