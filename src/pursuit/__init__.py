@@ -68,10 +68,12 @@ if TYPE_CHECKING:
     from pursuit.objectives import MatrixDistance as MatrixDistance
     from pursuit.objectives import MatrixEntries as MatrixEntries
     from pursuit.objectives import Objective as Objective
+    from pursuit.objectives import Poisson as Poisson
     from pursuit.objectives import Quadratic as Quadratic
     from pursuit.objectives import QuadraticObjective as QuadraticObjective
     from pursuit.objectives import SparsePlusLowRank as SparsePlusLowRank
     from pursuit.objectives import SquaredDistance as SquaredDistance
+    from pursuit.objectives import SquaredHinge as SquaredHinge
     from pursuit.objectives.factors import Factors as Factors
     from pursuit.objectives.problem import Problem as Problem
     from pursuit.penalties import NonNegative as NonNegative
@@ -121,6 +123,8 @@ _HOME = {
     "LeastSquares": "objectives",
     "LinearModel": "objectives",
     "Logistic": "objectives",
+    "Poisson": "objectives",
+    "SquaredHinge": "objectives",
     "MatrixDistance": "objectives",
     "MatrixEntries": "objectives",
     "SparsePlusLowRank": "objectives",

@@ -18,6 +18,7 @@ from pursuit import (
     MatrixEntries,
     Operator,
     Oracle,
+    Poisson,
     Quadratic,
     RankOne,
     Shifts,
@@ -25,6 +26,7 @@ from pursuit import (
     SparsePlusLowRank,
     Sphere,
     SquaredDistance,
+    SquaredHinge,
     Transformed,
     Union,
 )
@@ -99,6 +101,18 @@ OBJECTIVES = {
     "logistic, sparse": Logistic(csr_array(X), LABELS, l2=0.3),
     "logistic, operator": Logistic(aslinearoperator(X), LABELS, l2=0.3, weights=WEIGHTS),
     "logistic in float32": Logistic(X.astype(np.float32), LABELS, l2=0.3),
+    "logistic with an intercept": Logistic(X, LABELS, l2=0.3, intercept=True),
+    "squared hinge": SquaredHinge(X, LABELS, l2=0.3, weights=WEIGHTS),
+    "squared hinge with an intercept, sparse": SquaredHinge(
+        csr_array(X), LABELS, l2=0.3, intercept=True
+    ),
+    "poisson": Poisson(X, np.abs(Y)),
+    "poisson with an intercept, sparse": Poisson(
+        csr_array(X), np.abs(Y), l2=0.3, weights=WEIGHTS, intercept=True
+    ),
+    "least squares with all": LeastSquares(
+        csr_array(X), Y, l2=0.3, weights=WEIGHTS, intercept=True
+    ),
     "huber": Huber(X, Y, delta=0.7),
     "huber with ridge and weights": Huber(X, Y, delta=0.7, l2=0.3, weights=WEIGHTS),
     "huber, sparse": Huber(csc_array(X), Y, delta=0.7, l2=0.3),

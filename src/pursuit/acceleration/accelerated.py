@@ -49,7 +49,7 @@ class Conjugate(Momentum):
         assert point is not None
         sampling, h = curved_sampling(f, atoms)
         p = sampling.p if self.sampling is None else as_sampling(atoms, self.sampling).p
-        if f.linear_model is not None:
+        if f.quadratic is None:
             return LinearStepper(run, point, p, h, most or FEW)
         return QuadraticStepper(run, point, p, h, most or ALL)
 

@@ -132,7 +132,7 @@ class ConjugateStepper(Stepper):
     def _noise(self) -> float:
         """ν with ν·h_j the square of what may be rounding in c_j."""
         x, values = self.x, self._scale + self.memory.fallen
-        return (2 * self._eps) ** 2 * (2 * values + x.f.curvature(x.x, x.image))
+        return (2 * self._eps) ** 2 * (2 * values + x.f.curvature_here(x.x, x.image))
 
     def _reach(self, coef: Array) -> float:
         """Σ a_j²h_j: how far rounding in c carries into the slope along Σ a_j z_j."""

@@ -48,7 +48,8 @@ class Plane:
         f = self.f = x.f
         self.image, self.known = x.image, x.known
         self.images = directions["image"].astype(np.float64, copy=False)
-        rows, here = (a.astype(np.float64, copy=False) for a in (directions["x"], x.x))
+        seen = (f.shrunk(a) for a in (directions["x"], x.x))
+        rows, here = (a.astype(np.float64, copy=False) for a in seen)
         self.ridge, self.pull = f.l2 * (rows @ rows.T), f.l2 * (rows @ here)
         self.offset = 0.5 * f.l2 * float(here @ here)
         self.eps = float(np.finfo(x.coef.dtype).eps)

@@ -110,19 +110,19 @@ class LinearSpan(Span):
 
     def _against(self, x: Point, z: Atom, effect: Array) -> tuple[Array, float]:
         f = self.f
-        weighted = f.bend * (f.weights * effect).astype(np.float64)
+        weighted = f.typical_bend * (f.weights * effect).astype(np.float64)
         norm2 = float(weighted @ effect)
         column = self.effects.each_times(weighted)
         if f.l2:
-            column = column + f.l2 * self.inner(self.set.vector(z))
-            norm2 += f.l2 * self.set.norm2(z)
+            column = column + f.l2 * self.inner(f.shrunk(self.set.vector(z)))
+            norm2 += f.l2 * f.shrunk_norm2(self.set, z)
         return column, norm2
 
     def add(self, entry: Entry) -> None:
         if self.f.l2:
-            vector = self.set.vector(entry.atom)
+            f, vector = self.f, self.f.shrunk(self.set.vector(entry.atom))
             self.ridge.append(
-                self.f.l2 * self.inner(vector), self.f.l2 * self.set.norm2(entry.atom)
+                f.l2 * self.inner(vector), f.l2 * f.shrunk_norm2(self.set, entry.atom)
             )
         super().add(entry)
         self.metric.append(entry.column, entry.norm2)
@@ -143,7 +143,7 @@ class _LinearLocal(Local):
     def __init__(self, span: LinearSpan, x: Point) -> None:
         self.f, self.images = span.f, span.effects.matrix
         self.u = x.arrays()["image"]
-        self.pull = span.f.l2 * span.inner(x.vector) if span.f.l2 else None
+        self.pull = span.f.l2 * span.inner(span.f.shrunk(x.vector)) if span.f.l2 else None
         super().__init__(span, x)
 
     def _image(self, delta: Array) -> Array:

@@ -1,8 +1,9 @@
 """Objectives: smooth convex functions."""
 
 from pursuit.objectives.base import Objective, QuadraticObjective
+from pursuit.objectives.classification import Logistic, SquaredHinge
 from pursuit.objectives.function import Function
-from pursuit.objectives.linear_models import Huber, LinearModel, Logistic
+from pursuit.objectives.linear_models import LinearModel
 from pursuit.objectives.matrices import (
     MatrixDistance,
     MatrixEntries,
@@ -10,6 +11,7 @@ from pursuit.objectives.matrices import (
     SparsePlusLowRank,
 )
 from pursuit.objectives.quadratic import LeastSquares, Quadratic, SquaredDistance
+from pursuit.objectives.regression import Huber, Poisson
 
 __all__ = [
     "Function",
@@ -21,8 +23,10 @@ __all__ = [
     "MatrixEntries",
     "MatrixObjective",
     "Objective",
+    "Poisson",
     "Quadratic",
     "QuadraticObjective",
     "SparsePlusLowRank",
     "SquaredDistance",
+    "SquaredHinge",
 ]

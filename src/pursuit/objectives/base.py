@@ -34,6 +34,8 @@ class Objective(ABC):
     lowest: float = -np.inf
     """A number that f is never below, where one is known."""
     dtype: np.dtype[np.float32] | np.dtype[np.float64] = np.dtype(np.float64)
+    intercept: bool = False
+    """Whether the last entry of x is an intercept, which no l2 and no penalty touches."""
     identity: bool = False
     """Whether the Hessian is the identity, so that slopes change by inner products of atoms."""
     form: Representation = PointForm.IMAGE
@@ -46,7 +48,7 @@ class Objective(ABC):
 
     @property
     def linear_model(self) -> LinearModel | None:
-        """f as a sum of losses of a linear image; None where it is not known as one."""
+        """f as Σ wᵢ ℓᵢ(xᵢᵀβ) + l2/2 ‖β‖²; None where it is not known as one."""
         return None
 
     @abstractmethod
@@ -87,6 +89,11 @@ class Objective(ABC):
             return np.inf
         return self.L * float(np.vdot(z, z))
 
+    def curvature_here(self, x: Array, image: Array) -> float:
+        """xᵀ∇²f(x)x or an upper bound on it, the image of x being known: how far rounding in x
+        carries into f."""
+        return self.curvature(x, image)
+
     def atom_image(self, atoms: AtomSet, z: Atom) -> Array:
         """The image of an atom."""
         return self.image(atoms.vector(z))
@@ -101,6 +108,11 @@ class Objective(ABC):
 
     def unbounded(self, atoms: AtomSet, x: Array) -> str:
         """Why f falls without end from x over lin(A); empty where it does not, or nobody knows."""
+        return ""
+
+    def escapes(self, x: Array) -> str:
+        """Why f falls without end beyond x although it is bounded below; empty where it does not,
+        or nobody knows."""
         return ""
 
     def double(self) -> Objective:

@@ -3,29 +3,34 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from copy import copy
 from functools import cached_property
-from typing import Any, NamedTuple
+from math import inf
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 
 from pursuit.atoms.base import Atom, AtomSet, FiniteAtoms
 from pursuit.atoms.forms import AtomForm
-from pursuit.base.errors import InputError
 from pursuit.base.lengths import EPS, length
 from pursuit.base.precision import peak
 from pursuit.base.products import times
 from pursuit.base.threads import single_threaded_blas
-from pursuit.base.validation import Array, non_negative, of_type, positive, shaped_array
+from pursuit.base.validation import Array, flag, non_negative, of_type
 from pursuit.objectives.base import ThroughImage
 from pursuit.objectives.forms import PointForm, Representation
-from pursuit.objectives.quadratic import (
+from pursuit.objectives.maps import (
     DENSE_LIMIT,
+    by_columns,
     doubled,
     image_sums,
     largest_singular_value,
+    last_axis,
     linear_map,
     magnitudes,
+    sample_weights,
     squared,
+    with_ones,
 )
 
 Rows = slice | Array
@@ -44,9 +49,9 @@ class Expansion(NamedTuple):
 class LinearModel(ThroughImage):
     """f(β) = Σ wᵢ ℓᵢ(uᵢ) + l2/2 ‖β‖² with u = Xβ, each ℓᵢ convex with ℓᵢ″ ≤ `bend`.
 
-    A subclass gives `bend` and the losses and their derivatives with respect to u, for all
-    samples or for some rows of them. Points keep u up to date, so that a step along one atom
-    costs its image Xz and a coordinate of a sparse X its non-zero entries.
+    A subclass gives `bend` and `growth`, and the losses, their derivatives with respect to u and
+    their conjugates, for all samples or for some rows of them. Points keep u up to date, so that a
+    step along one atom costs its image Xz and a coordinate of a sparse X its non-zero entries.
 
     Parameters
     ----------
@@ -57,28 +62,45 @@ class LinearModel(ThroughImage):
         The weight of the ridge term, which also is the strong convexity constant.
     weights
         wᵢ ≥ 0 for each sample; ones where not given.
+    intercept
+        Whether β has a last entry more, which is added to every xᵢᵀβ and which neither l2 nor a
+        penalty touches: the atoms then are of shape (d + 1,), and X has a last column of ones.
     """
 
     bend: float = 1.0
+    """An upper bound on every ℓᵢ″; infinite where there is none."""
+    growth: float = inf
+    """g with |ℓᵢ‴| ≤ g·ℓᵢ″, so that ℓᵢ″(u + t) ≤ exp(g|t|) ℓᵢ″(u); infinite where ℓᵢ′ has kinks."""
     lowest = 0.0
     form: Representation = PointForm.SAMPLES
 
-    def __init__(self, X: Any, l2: float = 0.0, weights: object | None = None) -> None:
+    def __init__(
+        self,
+        X: Any,
+        l2: float = 0.0,
+        weights: object | None = None,
+        intercept: bool = False,
+    ) -> None:
         matrix = linear_map("X", X)
+        self.intercept = flag("intercept", intercept)
+        matrix = with_ones(matrix) if self.intercept else matrix
         self.X = by_columns(matrix) if hasattr(matrix, "tocsc") else matrix
         self.shape = (int(self.X.shape[1]),)
         self.dtype = np.dtype(self.X.dtype)
-        self.l2 = self.mu = non_negative("l2", l2)
-        self.weights = of_type("weights", _weights(weights, int(self.X.shape[0])), self.dtype)
+        self.l2 = non_negative("l2", l2)
+        self.mu = 0.0 if self.intercept else self.l2
+        given = sample_weights(weights, int(self.X.shape[0]))
+        ones = np.ones(int(self.X.shape[0]))
+        self.weights = of_type("weights", ones if given is None else given, self.dtype)
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}(X of shape {tuple(self.X.shape)}, l2={self.l2:g})"
 
-    # One number for each sample ---------------------------------------------------------
-
     @property
     def linear_model(self) -> LinearModel:
         return self
+
+    # One number for each sample ---------------------------------------------------------
 
     @abstractmethod
     def losses(self, u: Array, rows: Rows = EVERY) -> Array:
@@ -92,10 +114,21 @@ class LinearModel(ThroughImage):
     def bends(self, u: Array, rows: Rows = EVERY) -> Array:
         """wᵢ ℓᵢ″(uᵢ); where ℓᵢ′ has a kink, a number between its one-sided derivatives."""
 
+    def conjugates(self, a: Array) -> Array:
+        """sup over u of aᵢu − wᵢ ℓᵢ(u), infinite outside of its domain; a and it in float64.
+
+        −Σ conjugates(a) is a lower bound on Σ wᵢ ℓᵢ(uᵢ) − ⟨a, u⟩, which a duality gap is made of.
+        """
+        raise NotImplementedError(f"{type(self).__name__} does not know its conjugate")
+
     def majorants(self, u: Array) -> Array:
         """Bends of parabolas that touch wᵢ ℓᵢ at uᵢ and nowhere are below it."""
         majorants: Array = self.bend * self.weights.astype(np.float64)
         return majorants
+
+    def sensitivity(self, u: Array) -> Array:
+        """By how much wᵢ ℓᵢ′ changes at most with u, near u."""
+        return LinearModel.majorants(self, u)
 
     def expansion(self, u: Array) -> Expansion:
         """Losses, slopes and bends at once."""
@@ -112,7 +145,10 @@ class LinearModel(ThroughImage):
 
     def whole(self, x: Array, losses: float) -> float:
         """f(x), the sum of the losses being known."""
-        return losses + 0.5 * self.l2 * _dot(x, x) if self.l2 else losses
+        if not self.l2:
+            return losses
+        shrunk = self.shrunk(x)
+        return losses + 0.5 * self.l2 * _dot(shrunk, shrunk)
 
     def gradient_at(self, x: Array, image: Array) -> Array:
         return self.pulled(x, self.slopes(image))
@@ -120,30 +156,39 @@ class LinearModel(ThroughImage):
     def pulled(self, x: Array, slopes: Array) -> Array:
         """∇f(x), the slopes of the losses being known."""
         gradient = times(self.X.T, slopes)
-        return gradient + self.l2 * x if self.l2 else gradient
+        return gradient + self.l2 * self.shrunk(x) if self.l2 else gradient
 
     def gradient_rounding(self, x: Array) -> float:
-        # As for least squares; a loss turns the error of u into at most wᵢ·bend times it.
-        bends = self.bend * self.weights.astype(np.float64)
-        terms = bends * magnitudes(self.X, x) + np.abs(self.slopes(self.image(x)))
+        # As for least squares; a loss turns the error of u into its sensitivity times it.
+        u = self.image(x)
+        terms = self.sensitivity(u) * magnitudes(self.X, x) + np.abs(self.slopes(u))
         pulled = magnitudes(self.X.T, terms) + self.l2 * np.abs(x)
         operations = 8 + int(sum(self.X.shape))
         return operations * EPS * length(pulled)
 
     def curvature(self, z: Array, image: Array) -> float:
-        return self.bend * _dot(self.weights * image, image) + self.l2 * _dot(z, z)
+        shrunk = self.shrunk(z)
+        return self.bend * _dot(self.weights * image, image) + self.l2 * _dot(shrunk, shrunk)
 
     def scales(self, atoms: FiniteAtoms) -> tuple[Array, Array]:
         """h_j, and (Σ √wᵢ|(Xz_j)ᵢ|)² bend/h_j: about the number of samples that z_j reaches."""
+        bend = self.typical_bend
         sums, squares = image_sums(self.X, atoms, np.sqrt(self.weights))
-        h = self.bend * squares + self.l2 * atoms.norms.astype(np.float64) ** 2
+        h = bend * squares + self.l2 * self._shrunk_norms2(atoms)
         reached = (sums > 0) & (h > 0)
-        return h, np.where(reached, self.bend * sums**2 / np.where(reached, h, 1), 1.0)
+        return h, np.where(reached, bend * sums**2 / np.where(reached, h, 1), 1.0)
+
+    @property
+    def typical_bend(self) -> float:
+        """An ℓᵢ″ of the usual size, by which curvatures of atoms are compared."""
+        return self.bend
 
     @cached_property
     @single_threaded_blas
-    def L(self) -> float:  # type: ignore[override]
-        """bend · λ_max(Xᵀ diag(w) X) + l2."""
+    def L(self) -> float | None:  # type: ignore[override]
+        """bend · λ_max(Xᵀ diag(w) X) + l2; None where no bend is the largest."""
+        if self.bend == inf:
+            return None
         return self.bend * _largest_eigenvalue(self.X, self.weights) + self.l2
 
     @cached_property
@@ -152,6 +197,48 @@ class LinearModel(ThroughImage):
 
     def peaks(self) -> dict[str, float]:
         return self._peaks
+
+    def double(self) -> Self:
+        wide, cls = copy(self), type(self)
+        for name, kept in vars(self).items():
+            if isinstance(getattr(cls, name, None), cached_property):
+                del wide.__dict__[name]  # it was derived from the rest
+            elif hasattr(kept, "astype"):
+                setattr(wide, name, doubled(kept))
+        wide.dtype = np.dtype(np.float64)
+        return wide
+
+    # The intercept, which is not shrunk ---------------------------------------------------
+
+    def shrunk(self, x: Array) -> Array:
+        """What l2 sees of x, or of the rows of a matrix: a zero in the place of the intercept."""
+        if not self.intercept:
+            return x
+        seen = x.copy()
+        seen[..., -1] = 0
+        return seen
+
+    def shrunk_inner(self, atoms: AtomSet, x: Array, z: Atom) -> float:
+        """⟨x, z⟩ without the intercept."""
+        inner = atoms.inner(x, z)
+        return inner - float(x[-1]) * self._last(atoms, z) if self.intercept else inner
+
+    def shrunk_norm2(self, atoms: AtomSet, z: Atom) -> float:
+        """‖z‖² without the intercept."""
+        norm2 = atoms.norm2(z)
+        return max(norm2 - self._last(atoms, z) ** 2, 0.0) if self.intercept else norm2
+
+    def _shrunk_norms2(self, atoms: FiniteAtoms) -> Array:
+        norms2: Array = atoms.norms.astype(np.float64) ** 2
+        return norms2 - atoms.correlate(self._axis) ** 2 if self.intercept else norms2
+
+    def _last(self, atoms: AtomSet, z: Atom) -> float:
+        """The entry of an atom in the place of the intercept."""
+        return atoms.inner(self._axis, z)
+
+    @cached_property
+    def _axis(self) -> Array:
+        return last_axis(self.shape[0])
 
     # One atom at a time -----------------------------------------------------------------
 
@@ -164,166 +251,6 @@ class LinearModel(ThroughImage):
             part = slice(self.X.indptr[z], self.X.indptr[z + 1])
             return self.X.indices[part], self.X.data[part]
         return EVERY, self.atom_image(atoms, z)
-
-
-class Logistic(LinearModel):
-    """f(β) = Σ wᵢ log(1 + exp(−yᵢ xᵢᵀβ)) + l2/2 ‖β‖².
-
-    Parameters
-    ----------
-    X, l2, weights
-        See `LinearModel`.
-    y
-        The labels: −1 and 1, or 0 and 1, or False and True (0 and False stand for −1).
-
-    Examples
-    --------
-    >>> from pursuit import Coordinates, Logistic, solve
-    >>> f = Logistic([[1.0, 0.0], [1.0, 2.0], [0.0, 1.0]], [0, 1, 1], l2=1.0)
-    >>> solve(f, Coordinates(2), tol=1e-8).x.round(4).tolist()
-    [-0.2264, 0.7543]
-    """
-
-    bend = 0.25
-
-    def __init__(self, X: Any, y: object, l2: float = 0.0, weights: object | None = None) -> None:
-        super().__init__(X, l2, weights)
-        self.y = _labels(y, int(self.X.shape[0])).astype(self.dtype, copy=False)
-
-    def double(self) -> Logistic:
-        return Logistic(doubled(self.X), self.y, self.l2, self.weights)
-
-    def losses(self, u: Array, rows: Rows = EVERY) -> Array:
-        t, far = self._margins(u, rows)
-        losses: Array = self.weights[rows] * (np.log1p(far) - np.minimum(t, 0))
-        return losses
-
-    def slopes(self, u: Array, rows: Rows = EVERY) -> Array:
-        t, far = self._margins(u, rows)
-        return self._slopes(t, 1 / (1 + far), rows)
-
-    def bends(self, u: Array, rows: Rows = EVERY) -> Array:
-        _, far = self._margins(u, rows)
-        bends: Array = self.weights[rows] * far / (1 + far) ** 2
-        return bends
-
-    def expansion(self, u: Array) -> Expansion:
-        t, far = self._margins(u, EVERY)
-        near: Array = 1 / (1 + far)
-        losses: Array = np.log1p(far)
-        losses -= np.minimum(t, 0)
-        losses *= self.weights
-        far *= near  # and these are the bends
-        far *= near
-        far *= self.weights
-        return Expansion(float(losses.sum(dtype=np.float64)), self._slopes(t, near, EVERY), far)
-
-    def _margins(self, u: Array, rows: Rows) -> tuple[Array, Array]:
-        """t = y·u, and exp(−|t|), of which everything else is made without overflow."""
-        t: Array = self.y[rows] * u
-        far: Array = np.exp(-np.abs(t))
-        return t, far
-
-    def _slopes(self, t: Array, near: Array, rows: Rows) -> Array:
-        """−w y/(1 + exp(t)); a choice by the sign of t would take longer than another exp."""
-        slopes: Array = np.exp(-np.maximum(t, 0))
-        slopes *= near
-        slopes *= self._signed[rows]
-        return slopes
-
-    @cached_property
-    def _signed(self) -> Array:
-        signed: Array = np.negative(self.weights) * self.y
-        return signed
-
-
-class Huber(LinearModel):
-    """f(β) = Σ wᵢ h(xᵢᵀβ − yᵢ) + l2/2 ‖β‖², h(r) = r²/2 up to |r| = delta and linear beyond.
-
-    scikit-learn's `HuberRegressor` minimises the same function with delta = epsilon · scale_ and
-    l2 = alpha · scale_.
-
-    Parameters
-    ----------
-    X, l2, weights
-        See `LinearModel`.
-    y
-        The responses.
-    delta
-        Where the loss turns from quadratic to linear, in the units of y.
-    """
-
-    def __init__(
-        self,
-        X: Any,
-        y: object,
-        delta: float,
-        l2: float = 0.0,
-        weights: object | None = None,
-    ) -> None:
-        super().__init__(X, l2, weights)
-        self.y = of_type("y", shaped_array("y", y, (int(self.X.shape[0]),)), self.dtype)
-        self.delta = positive("delta", delta)
-
-    def double(self) -> Huber:
-        return Huber(doubled(self.X), self.y, self.delta, self.l2, self.weights)
-
-    def peaks(self) -> dict[str, float]:
-        return {**self._peaks, "y": peak(self.y), "delta": self.delta}
-
-    def losses(self, u: Array, rows: Rows = EVERY) -> Array:
-        r = np.abs(u - self.y[rows])
-        inside = np.minimum(r, self.delta)
-        # r²/2 inside and delta·(r − delta/2) outside, in one formula.
-        losses: Array = self.weights[rows] * inside * (r - inside / 2)
-        return losses
-
-    def slopes(self, u: Array, rows: Rows = EVERY) -> Array:
-        slopes: Array = self.weights[rows] * np.clip(u - self.y[rows], -self.delta, self.delta)
-        return slopes
-
-    def bends(self, u: Array, rows: Rows = EVERY) -> Array:
-        bends: Array = self.weights[rows] * (np.abs(u - self.y[rows]) <= self.delta)
-        return bends
-
-    def majorants(self, u: Array) -> Array:
-        majorants: Array = self.weights / np.maximum(np.abs(u - self.y) / self.delta, 1)
-        return majorants
-
-
-def by_columns(X: Any) -> Any:
-    """A sparse array by columns, without duplicate entries; the one given is left as it is."""
-    columns = X.tocsc()
-    if columns is X or not columns.has_canonical_format:
-        columns = columns.copy()
-        columns.sum_duplicates()
-    return columns
-
-
-def _weights(weights: object | None, samples: int) -> Array:
-    if weights is None:
-        return np.ones(samples)
-    array = shaped_array("weights", weights, (samples,))
-    if array.min() < 0 or array.max() == 0:
-        raise InputError(
-            "weights: expected numbers of at least 0 that are not all 0, "
-            f"got {array.min():g} … {array.max():g}"
-        )
-    return array
-
-
-def _labels(y: object, samples: int) -> Array:
-    array = shaped_array("y", y, (samples,))
-    values = np.unique(array)
-    if np.isin(values, (-1, 1)).all():
-        return array
-    if np.isin(values, (0, 1)).all():
-        return 2 * array - 1
-    shown = ", ".join(f"{value:g}" for value in values[:4])
-    raise InputError(
-        f"y: expected labels −1 and 1, 0 and 1, or booleans, got {len(values)} values: {shown}"
-        + (" …" if len(values) > 4 else "")
-    )
 
 
 def _largest_eigenvalue(X: Any, weights: Array) -> float:

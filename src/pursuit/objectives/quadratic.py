@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from functools import cached_property
-from math import inf
-from sys import float_info
+from math import sqrt
 from typing import Any
 
 import numpy as np
@@ -15,14 +14,28 @@ from pursuit.base.lengths import EPS, length
 from pursuit.base.precision import norm, peak
 from pursuit.base.products import times
 from pursuit.base.threads import single_threaded_blas
-from pursuit.base.validation import Array, real_array, shaped_array
+from pursuit.base.validation import (
+    Array,
+    flag,
+    non_negative,
+    of_type,
+    real_array,
+    shaped_array,
+)
 from pursuit.objectives.base import QuadraticObjective, ThroughImage
-
-DENSE_LIMIT = 2000
-"""Up to this size the largest singular value is taken from a dense factorisation."""
-
-ROWS = 16
-"""Rows of a matrix that are looked at together."""
+from pursuit.objectives.maps import (
+    doubled,
+    image_sums,
+    largest_singular_value,
+    last_axis,
+    linear_map,
+    magnitudes,
+    sample_weights,
+    squared,
+    with_ones,
+    with_rows_scaled,
+)
+from pursuit.objectives.regression import Squares
 
 
 class SquaredDistance(QuadraticObjective):
@@ -72,7 +85,10 @@ class SquaredDistance(QuadraticObjective):
 
 
 class LeastSquares(ThroughImage, QuadraticObjective):
-    """f(x) = ½‖Ax − b‖², with H = AᵀA.
+    """f(x) = ½ Σ wᵢ(aᵢᵀx − bᵢ)² + l2/2 ‖x‖², with H = Aᵀ diag(w) A + l2·I.
+
+    The image of x is (√wᵢ aᵢᵀx)ᵢ followed, where there is an l2, by √l2·x: H then is the product of
+    the map with its transpose. `A` and `b` are kept with √w multiplied in.
 
     Parameters
     ----------
@@ -80,33 +96,66 @@ class LeastSquares(ThroughImage, QuadraticObjective):
         An array, a SciPy sparse array or a `scipy.sparse.linalg.LinearOperator`, shape (m, d).
     b
         The m measurements.
+    l2
+        The weight of the ridge term.
+    weights
+        wᵢ ≥ 0 for each measurement; ones where not given.
+    intercept
+        Whether x has a last entry more, which is added to every aᵢᵀx and which no l2 touches.
+
+    Examples
+    --------
+    >>> from pursuit import Coordinates, LeastSquares, solve
+    >>> f = LeastSquares([[1.0], [2.0], [3.0]], [3.0, 5.0, 7.0], intercept=True)
+    >>> solve(f, Coordinates(2), "accelerated", tol=1e-9).x.round(6).tolist()
+    [2.0, 1.0]
     """
 
     lowest = 0.0
     isometric = True
 
-    def __init__(self, A: Any, b: object) -> None:
+    def __init__(
+        self,
+        A: Any,
+        b: object,
+        l2: float = 0.0,
+        weights: object | None = None,
+        intercept: bool = False,
+    ) -> None:
         self.A = linear_map("A", A)
         self.b = shaped_array("b", b, (self.A.shape[0],))
-        self.shape = (int(self.A.shape[1]),)
         self.dtype = np.result_type(self.A.dtype, self.b.dtype)
+        self.l2, self.intercept = non_negative("l2", l2), flag("intercept", intercept)
         if self.dtype == np.float64:  # once, and not anew in every product
             self.A, self.b = doubled(self.A), doubled(self.b)
+        if self.intercept:
+            self.A = with_ones(self.A)
+        given = sample_weights(weights, len(self.b))
+        if given is not None:
+            root = of_type("weights", np.sqrt(given), self.dtype)
+            self.A, self.b = with_rows_scaled(self.A, root), root * self.b
+        self.shape = (int(self.A.shape[1]),)
+        self.mu = 0.0 if self.intercept else self.l2
 
     def __repr__(self) -> str:
-        return f"LeastSquares(A of shape {tuple(self.A.shape)})"
+        ridge = f", l2={self.l2:g}" if self.l2 else ""
+        return f"LeastSquares(A of shape {tuple(self.A.shape)}{ridge})"
 
     @cached_property
     @single_threaded_blas
     def L(self) -> float:  # type: ignore[override]
-        """λ_max(AᵀA)."""
-        return squared("A", largest_singular_value(self.A))
+        """λ_max(Aᵀ diag(w) A) + l2."""
+        return squared("A", largest_singular_value(self.A)) + self.l2
 
     @cached_property
     @single_threaded_blas
-    def signal_norm(self) -> float:
-        """‖b‖, what `rtol` is relative to."""
-        return norm(self.b)
+    def signal_norm(self) -> float | None:
+        """‖b‖, what `rtol` is relative to; None where f is more than a residual."""
+        return None if self.l2 else norm(self.b)
+
+    @cached_property
+    def linear_model(self) -> Squares:
+        return Squares.of(self.A, self.b, self.l2, self.intercept)
 
     @cached_property
     def _peaks(self) -> dict[str, float]:
@@ -116,36 +165,63 @@ class LeastSquares(ThroughImage, QuadraticObjective):
         return self._peaks
 
     def double(self) -> LeastSquares:
-        return LeastSquares(doubled(self.A), self.b.astype(np.float64))
+        wide = LeastSquares(doubled(self.A), self.b.astype(np.float64), self.l2)
+        wide.intercept, wide.mu = self.intercept, self.mu
+        return wide
 
     def image(self, x: Array) -> Array:
-        return times(self.A, x)
+        return self._with_ridge(times(self.A, x), x)
 
     def value_at(self, x: Array, image: Array) -> float:
-        return half_square(image - self.b)
+        residual = image[: len(self.b)] - self.b
+        if not self.l2:
+            return half_square(residual)
+        return half_square(residual) + half_square(image[len(self.b) :])
 
     def gradient_at(self, x: Array, image: Array) -> Array:
-        return times(self.A.T, image - self.b)
+        if not self.l2:
+            return times(self.A.T, image - self.b)
+        m = len(self.b)
+        return times(self.A.T, image[:m] - self.b) + sqrt(self.l2) * image[m:]
 
     def curvature(self, z: Array, image: Array) -> float:
         return float(np.vdot(image, image))
 
     def gradient_rounding(self, x: Array) -> float:
         # An entry of Aᵀ(Ax − b) sums m terms, each with an entry of Ax that sums d.
-        residual = self.image(x) - self.b
+        residual = times(self.A, x) - self.b
         terms = magnitudes(self.A, x)
         pulled = magnitudes(self.A.T, np.abs(residual) + terms)
         operations = 4 + int(sum(self.A.shape))
-        return operations * EPS * length(pulled)
+        return operations * EPS * length(pulled + self.l2 * np.abs(x))
 
     def pull(self, image: Array) -> Array:
-        return times(self.A.T, image)
+        if not self.l2:
+            return times(self.A.T, image)
+        m = len(self.b)
+        return times(self.A.T, image[:m]) + sqrt(self.l2) * image[m:]
 
     def atom_image(self, atoms: AtomSet, z: Atom) -> Array:
-        return atoms.image(self.A, z)
+        image = atoms.image(self.A, z)
+        return self._with_ridge(image, atoms.vector(z)) if self.l2 else image
 
     def scales(self, atoms: FiniteAtoms) -> tuple[Array, Array]:
-        return image_sums(self.A, atoms, np.ones(len(self.b)))[1], np.ones(len(atoms))
+        squares = image_sums(self.A, atoms, np.ones(len(self.b)))[1]
+        if self.l2:
+            shrunk = atoms.norms.astype(np.float64) ** 2
+            if self.intercept:
+                shrunk = shrunk - atoms.correlate(last_axis(self.shape[0])) ** 2
+            squares = squares + self.l2 * shrunk
+        return squares, np.ones(len(atoms))
+
+    def _with_ridge(self, image: Array, x: Array) -> Array:
+        """√l2·x, without the intercept, behind an image of the measurements."""
+        if not self.l2:
+            return image
+        shrunk = (sqrt(self.l2) * x).astype(image.dtype, copy=False)
+        if self.intercept:
+            shrunk[-1] = 0
+        return np.concatenate([image, shrunk])
 
 
 class Quadratic(ThroughImage, QuadraticObjective):
@@ -222,78 +298,3 @@ def half_square(r: Array) -> float:
     """½‖r‖², summed in float64."""
     flat = r.reshape(-1).astype(np.float64, copy=False)
     return 0.5 * float(flat @ flat)
-
-
-def magnitudes(A: Any, x: Array) -> Array:
-    """|A||x|, the terms of Ax; a bound on each of them where the entries of A are not known."""
-    if hasattr(A, "dot") and hasattr(A, "__abs__"):
-        terms: Array = abs(A) @ np.abs(x)
-        return terms
-    size = largest_singular_value(A) * length(x)
-    return np.full(A.shape[0], size)
-
-
-def linear_map(name: str, value: Any) -> Any:
-    """A dense array, or a sparse array or linear operator left as it is."""
-    from scipy.sparse import issparse
-    from scipy.sparse.linalg import LinearOperator
-
-    if isinstance(value, LinearOperator):
-        if np.dtype(value.dtype).kind == "c":
-            raise InputError(f"{name}: expected a real operator, got one of type {value.dtype}")
-        return value
-    if issparse(value):
-        # Its own entries are checked; one without any is the zero map.
-        data = real_array(name, value.data) if value.nnz else value.data.astype(np.float64)
-        return value.tocsr().astype(data.dtype, copy=False)
-    return real_array(name, value, ndim=2)
-
-
-def squared(name: str, norm: float) -> float:
-    """‖A‖² as a smoothness constant, where that is still a number."""
-    square = norm * norm
-    if norm and not float_info.min <= square < inf:
-        raise InputError(
-            f"{name}: the square of its largest singular value {norm:.3g} is out of the range of "
-            "floating point; expected a matrix of moderate scale"
-        )
-    return square
-
-
-def doubled(A: Any) -> Any:
-    """A linear map in float64; an operator is left as it is."""
-    return A.astype(np.float64, copy=False) if hasattr(A, "astype") else A
-
-
-def image_sums(A: Any, atoms: FiniteAtoms, root: Array) -> tuple[Array, Array]:
-    """Σ_i root_i|(A z_j)_i| and Σ_i (root_i (A z_j)_i)² for every atom, in float64."""
-    sums = [_sums(columns, root.astype(np.float64)) for columns in atoms.images(A)]
-    absolute, squared = (np.concatenate(part) for part in zip(*sums, strict=True))
-    return absolute, squared
-
-
-def _sums(columns: Any, root: Array) -> tuple[Array, Array]:
-    """Of the columns of a matrix."""
-    if not isinstance(columns, np.ndarray):
-        shape, places = columns.shape, (columns.indices, columns.indptr)
-        sizes = type(columns)((np.abs(columns.data), *places), shape)
-        absolute = np.asarray(root @ sizes).reshape(-1)
-        sizes.data *= sizes.data
-        return absolute, np.asarray(root**2 @ sizes).reshape(-1)
-    absolute, squared = np.zeros((2, columns.shape[1]))
-    for first in range(0, len(columns), ROWS):  # few enough to stay in the cache
-        part, sizes = root[first : first + ROWS], np.abs(columns[first : first + ROWS])
-        absolute += part @ sizes
-        sizes *= sizes
-        squared += part**2 @ sizes
-    return absolute, squared
-
-
-def largest_singular_value(A: Any) -> float:
-    """‖A‖₂: a dense factorisation where it is small, Lanczos otherwise."""
-    if isinstance(A, np.ndarray) and min(A.shape) <= DENSE_LIMIT:
-        return float(np.linalg.norm(A.astype(np.float64, copy=False), 2))
-    from pursuit.base.leading_pair import leading_pair
-
-    # From its shorter side the iteration ends in as many steps as that has entries.
-    return leading_pair(A if A.shape[0] >= A.shape[1] else A.T).sigma

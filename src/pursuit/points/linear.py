@@ -46,13 +46,16 @@ class LinearPoint(AmbientPoint):
         slope = float(np.dot(column, self.f.slopes(u, rows)))
         if not self.f.l2:
             return slope
-        along = self.atoms.inner(self.x, z) - gamma * self.atoms.norm2(z)
+        norm2 = self.f.shrunk_norm2(self.atoms, z)
+        along = self.f.shrunk_inner(self.atoms, self.x, z) - gamma * norm2
         return slope + self.f.l2 * along
 
     def curvature(self, z: Atom) -> float:
         rows, column = self.f.column(self.atoms, z)
         bend = float(np.dot(self.f.weights[rows] * column, column))
-        return self.f.bend * bend + self.f.l2 * self.atoms.norm2(z)
+        if bend == 0:  # where no sample is reached no bend is, however large
+            return self.f.l2 * self.f.shrunk_norm2(self.atoms, z)
+        return self.f.bend * bend + self.f.l2 * self.f.shrunk_norm2(self.atoms, z)
 
     def move(self, gamma: float, z: Atom) -> None:
         self._add(gamma, z)

@@ -396,7 +396,8 @@ def smoothness(problem: Problem, given: float | None) -> float:
         return positive("L", given)
     if problem.f.L is None:
         raise InputError(
-            f"L: {type(problem.f).__name__} does not know its smoothness constant; "
-            "expected L to be given, or a step rule that does not need it"
+            f"L: {type(problem.f).__name__} does not know its smoothness constant; expected L, "
+            "a step rule that needs none (ExactLineSearch, Backtracking), or one of the methods "
+            "accelerated, orthogonal, blended, gradient-free"
         )
     return problem.f.L

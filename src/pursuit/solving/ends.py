@@ -21,6 +21,9 @@ WATCH = 10
 STRIKES = 3
 """Looks in a row that must find the value too high."""
 
+OPEN = (Status.CONVERGED, Status.STALLED, Status.MAX_ITER)
+"""Ends of a run that may have been after a minimiser that does not exist."""
+
 Ended = tuple[Status, str]
 
 
@@ -73,6 +76,16 @@ class Reasons:
         """A rule has found no end to the fall of f: where f has a floor, by rounding."""
         bounded = self._run.problem.f.lowest > -inf
         return ended(Status.STALLED) if bounded else (Status.UNBOUNDED, why)
+
+    def told(self, found: Ended) -> Ended:
+        """An end of the run's own, or that f has no minimiser and only grows flatter."""
+        status, message = found
+        asked = self._stop.goal is not None and message == self._stop.goal[1]
+        penalty = self._run.problem.atoms.penalty
+        if asked or status not in OPEN or not (penalty.free or penalty.one_sided):
+            return found
+        why = self._run.problem.f.escapes(self._running.verified.x.astype(np.float64))
+        return (Status.UNBOUNDED, why) if why else found
 
     def reached(self) -> Ended | None:
         """Whether the last iteration met a test."""

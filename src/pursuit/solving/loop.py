@@ -50,7 +50,7 @@ class Loop:
                 found, running.whole = self._reasons.endless(str(endless)), None
             value = self.observer.last_value()
         self._save()
-        return found if isfinite(value) else self._reasons.diverged(value)
+        return self._reasons.told(found) if isfinite(value) else self._reasons.diverged(value)
 
     def _iterations(self) -> Ended:
         running, observer, keeper = self.running, self.observer, self.keeper

@@ -553,7 +553,7 @@ def _problems(seed: int) -> Iterator[tuple[Objective, AtomSet]]:
     """Least squares over atoms of different norms, and a logistic loss over coordinates."""
     from pursuit.atoms.coordinates import Coordinates
     from pursuit.atoms.dictionary import Dictionary
-    from pursuit.objectives.linear_models import Logistic
+    from pursuit.objectives.classification import Logistic
     from pursuit.objectives.quadratic import LeastSquares
 
     rng = np.random.default_rng(seed)

@@ -1,0 +1,160 @@
+"""Linear maps as objectives keep them: arrays, sparse arrays and operators, and their sizes."""
+
+from __future__ import annotations
+
+from math import inf
+from sys import float_info
+from typing import Any
+
+import numpy as np
+
+from pursuit.atoms.base import FiniteAtoms
+from pursuit.base.errors import InputError
+from pursuit.base.lengths import length
+from pursuit.base.validation import Array, real_array, shaped_array
+
+DENSE_LIMIT = 2000
+"""Up to this size the largest singular value is taken from a dense factorisation."""
+
+ROWS = 16
+"""Rows of a matrix that are looked at together."""
+
+
+def magnitudes(A: Any, x: Array) -> Array:
+    """|A||x|, the terms of Ax; a bound on each of them where the entries of A are not known."""
+    if hasattr(A, "dot") and hasattr(A, "__abs__"):
+        terms: Array = abs(A) @ np.abs(x)
+        return terms
+    size = largest_singular_value(A) * length(x)
+    return np.full(A.shape[0], size)
+
+
+def linear_map(name: str, value: Any) -> Any:
+    """A dense array, or a sparse array or linear operator left as it is."""
+    from scipy.sparse import issparse
+    from scipy.sparse.linalg import LinearOperator
+
+    if isinstance(value, LinearOperator):
+        if np.dtype(value.dtype).kind == "c":
+            raise InputError(f"{name}: expected a real operator, got one of type {value.dtype}")
+        return value
+    if issparse(value):
+        # Its own entries are checked; one without any is the zero map.
+        data = real_array(name, value.data) if value.nnz else value.data.astype(np.float64)
+        return value.tocsr().astype(data.dtype, copy=False)
+    return real_array(name, value, ndim=2)
+
+
+def by_columns(X: Any) -> Any:
+    """A sparse array by columns, without duplicate entries; the one given is left as it is."""
+    columns = X.tocsc()
+    if columns is X or not columns.has_canonical_format:
+        columns = columns.copy()
+        columns.sum_duplicates()
+    return columns
+
+
+def with_ones(A: Any) -> Any:
+    """A with a last column of ones: what an intercept is multiplied with."""
+    ones = np.ones((A.shape[0], 1), A.dtype)
+    if isinstance(A, np.ndarray):
+        return np.hstack([A, ones])
+    from scipy.sparse import hstack, issparse
+
+    if issparse(A):
+        return hstack([A, ones], format=A.format, dtype=A.dtype)
+    from scipy.sparse.linalg import LinearOperator
+
+    def matvec(x: Array) -> Array:
+        x = x.reshape(-1)
+        product: Array = A @ x[:-1] + x[-1]
+        return product
+
+    def rmatvec(u: Array) -> Array:
+        return np.append(A.T @ u.reshape(-1), u.sum())
+
+    shape = (A.shape[0], A.shape[1] + 1)
+    return LinearOperator(shape, matvec=matvec, rmatvec=rmatvec, dtype=A.dtype)
+
+
+def last_axis(d: int) -> Array:
+    """The direction of the intercept."""
+    axis = np.zeros(d)
+    axis[-1] = 1
+    return axis
+
+
+def with_rows_scaled(A: Any, root: Array) -> Any:
+    """diag(root) A."""
+    if isinstance(A, np.ndarray):
+        return A * root[:, None]
+    from scipy.sparse import diags_array, issparse
+
+    if issparse(A):
+        return (diags_array(root) @ A).asformat(A.format)
+    from scipy.sparse.linalg import aslinearoperator
+
+    return aslinearoperator(diags_array(root)) @ A
+
+
+def sample_weights(weights: object | None, samples: int) -> Array | None:
+    """Numbers of at least zero, one for each sample; None where none are given."""
+    if weights is None:
+        return None
+    array = shaped_array("weights", weights, (samples,))
+    if array.min() < 0 or array.max() == 0:
+        raise InputError(
+            "weights: expected numbers of at least 0 that are not all 0, "
+            f"got {array.min():g} … {array.max():g}"
+        )
+    return array
+
+
+def squared(name: str, norm: float) -> float:
+    """‖A‖² as a smoothness constant, where that is still a number."""
+    square = norm * norm
+    if norm and not float_info.min <= square < inf:
+        raise InputError(
+            f"{name}: the square of its largest singular value {norm:.3g} is out of the range of "
+            "floating point; expected a matrix of moderate scale"
+        )
+    return square
+
+
+def doubled(A: Any) -> Any:
+    """A linear map in float64; an operator is left as it is."""
+    return A.astype(np.float64, copy=False) if hasattr(A, "astype") else A
+
+
+def image_sums(A: Any, atoms: FiniteAtoms, root: Array) -> tuple[Array, Array]:
+    """Σ_i root_i|(A z_j)_i| and Σ_i (root_i (A z_j)_i)² for every atom, in float64."""
+    sums = [_sums(columns, root.astype(np.float64)) for columns in atoms.images(A)]
+    absolute, squared = (np.concatenate(part) for part in zip(*sums, strict=True))
+    return absolute, squared
+
+
+def _sums(columns: Any, root: Array) -> tuple[Array, Array]:
+    """Of the columns of a matrix."""
+    if not isinstance(columns, np.ndarray):
+        shape, places = columns.shape, (columns.indices, columns.indptr)
+        sizes = type(columns)((np.abs(columns.data), *places), shape)
+        absolute = np.asarray(root @ sizes).reshape(-1)
+        sizes.data *= sizes.data
+        return absolute, np.asarray(root**2 @ sizes).reshape(-1)
+    absolute, squared = np.zeros((2, columns.shape[1]))
+    for first in range(0, len(columns), ROWS):  # few enough to stay in the cache
+        part, sizes = root[first : first + ROWS], np.abs(columns[first : first + ROWS])
+        absolute += part @ sizes
+        sizes *= sizes
+        squared += part**2 @ sizes
+    return absolute, squared
+
+
+def largest_singular_value(A: Any) -> float:
+    """‖A‖₂: a dense factorisation where it is small, Lanczos otherwise."""
+    if isinstance(A, np.ndarray) and min(A.shape) <= DENSE_LIMIT:
+        return float(np.linalg.norm(A.astype(np.float64, copy=False), 2))
+    from pursuit.base.leading_pair import leading_pair
+
+    # From its shorter side the iteration ends in as many steps as that has entries.
+    return leading_pair(A if A.shape[0] >= A.shape[1] else A.T).sigma
