@@ -107,6 +107,41 @@ def test_no_two_classes_share_a_name():
     assert sorted({name for name in classes if classes.count(name) > 1}) == []
 
 
+def named(node):
+    """The classes that the second argument of isinstance, or a side of a comparison, names."""
+    if isinstance(node, ast.Tuple):
+        return {name for element in node.elts for name in named(element)}
+    if isinstance(node, ast.BinOp):
+        return named(node.left) | named(node.right)
+    return {getattr(node, "id", getattr(node, "attr", ""))}
+
+
+def classes_asked_for(node):
+    """The classes that an expression, or a case of match, asks an object for."""
+    if isinstance(node, ast.MatchClass):
+        return named(node.cls)
+    if isinstance(node, ast.Call) and ast.unparse(node.func) in ("isinstance", "issubclass"):
+        return named(node.args[1])
+    if isinstance(node, ast.Compare):
+        sides = [node.left, *node.comparators]
+        if any(ast.unparse(side).startswith("type(") for side in sides):
+            return {name for side in sides for name in named(side)}
+    return set()
+
+
+def test_objects_are_asked_and_few_are_recognised_by_their_class():
+    trees = {path: ast.parse(path.read_text()) for path in MODULES}
+    nodes = [(path, node) for path, tree in trees.items() for node in ast.walk(tree)]
+    own = {node.name for _, node in nodes if isinstance(node, ast.ClassDef)}
+    found = [
+        f"{path.relative_to(ROOT)}:{node.lineno}"
+        for path, node in nodes
+        if classes_asked_for(node) & own
+    ]
+    assert len(found) <= 40, found
+    assert not any("Cone" in classes_asked_for(node) for _, node in nodes)
+
+
 def test_nothing_imports_the_contracts():
     for path in MODULES:
         if name_of(path)[:1] not in ([], ["testing"]):

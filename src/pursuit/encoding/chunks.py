@@ -12,7 +12,7 @@ import numpy as np
 from pursuit.base.cluster import in_words, require_dask
 from pursuit.base.errors import InputError
 from pursuit.base.validation import REAL_KINDS, Array
-from pursuit.encoding.rows import flat, npy_rows
+from pursuit.encoding.rows import SignalRows, flat, npy_rows
 from pursuit.files.arrays import reading
 
 TASK_BYTES = 2**24
@@ -29,12 +29,14 @@ class DaskArray(Protocol):
     def compute_chunk_sizes(self) -> Any: ...
 
 
-class Chunks:
+class Chunks(SignalRows):
     """Signals as rows of a dask array, none of which is computed before it is encoded.
 
     A chunk has all numbers of its rows. Where chunks are cut along rows is up to the user, but for
     the nearest border of the blocks of a plan. `lazy`: codes are to be computed later, too.
     """
+
+    kind = "chunks that are not computed yet"
 
     def __init__(self, array: Any, shape: tuple[int, ...], lazy: bool = True) -> None:
         self.lazy = lazy
@@ -48,33 +50,21 @@ class Chunks:
                 f"signals: expected real numbers, got a dask array of type {array.dtype}"
             )
         whole = dict.fromkeys(range(0 if array.shape == shape else 1, array.ndim), -1)
-        self.array = flat(array.rechunk(whole), shape)
-
-    def __len__(self) -> int:
-        return len(self.array)
-
-    @property
-    def dtype(self) -> np.dtype[Any]:
-        dtype: np.dtype[Any] = self.array.dtype
-        return dtype
-
-    @property
-    def shape(self) -> tuple[int, ...]:
-        shape: tuple[int, ...] = self.array.shape
-        return shape
+        self.rows = flat(array.rechunk(whole), shape)
+        self.chunks, self.dtype, self.total = self, array.dtype, len(self.rows)
 
     def __getitem__(self, rows: Array) -> Array:
         """Some rows, computed: the chunks that they are in, that is."""
         with in_words():
-            computed: Array = np.asarray(self.array[rows])
+            computed: Array = np.asarray(self.rows[rows])
         return computed
 
     def cut(self, block: int, also: Iterable[int] = ()) -> Any:
         """The array with chunks that begin at multiples of `block`, and at those of `also`."""
-        rows, given = len(self), np.cumsum(self.array.chunks[0])[:-1]
+        rows, given = self.seen, np.cumsum(self.rows.chunks[0])[:-1]
         nearest = np.minimum((given + block // 2) // block * block, rows)
         borders = np.unique([0, *nearest.tolist(), *also, rows])
-        return self.array.rechunk((tuple(np.diff(borders).tolist()), -1))
+        return self.rows.rechunk((tuple(np.diff(borders).tolist()), -1))
 
 
 # Where they come from ------------------------------------------------------------------------

@@ -12,14 +12,14 @@ import numpy as np
 from pursuit.atoms.base import FiniteAtoms
 from pursuit.base.errors import InputError
 from pursuit.base.progress import bar
-from pursuit.base.validation import count, flag, non_negative, one_of
-from pursuit.encoding import sources
-from pursuit.encoding.chunks import Chunks, DaskArray
+from pursuit.base.validation import Array, count, flag, non_negative, one_of
+from pursuit.encoding.chunks import DaskArray
 from pursuit.encoding.codes import Codes
 from pursuit.encoding.limits import Limits, limits
 from pursuit.encoding.offered import OFFERED, Offered
 from pursuit.encoding.plan import Task
-from pursuit.encoding.sources import Blocks, Rows
+from pursuit.encoding.rows import SignalRows
+from pursuit.encoding.sources import UNKNOWN, open_signals
 
 if TYPE_CHECKING:
     from pursuit.encoding.job import Job
@@ -85,9 +85,7 @@ class Encoder:
         given = real_rows("atoms", atoms) if known is None else known.matrix
         self.shape = given.shape[1:] if known is None else known.shape
         self.matrix = given.reshape(len(given), -1)
-        self.expected = (
-            sources.UNKNOWN if expected is None else count("expected", expected, minimum=1)
-        )
+        self.expected = UNKNOWN if expected is None else count("expected", expected, minimum=1)
         self._counts = n_nonzero, max_iter
         self._limits()
         self._seed = count("seed", seed)
@@ -167,7 +165,7 @@ class Encoder:
         self._expect(rows)
         return self._encode(rows, out, resume, progress)
 
-    def _expect(self, rows: Rows) -> None:
+    def _expect(self, rows: SignalRows) -> None:
         """The plan is for all calls together."""
 
     def part(self, signals: object, first: int) -> Codes:
@@ -177,22 +175,21 @@ class Encoder:
         `block` rows and ends at one, or at the end of the whole. Messages count rows in the whole.
         """
         rows = self.open(signals)
-        if isinstance(rows, (Blocks, Chunks)):
-            got = "an iterator" if isinstance(rows, Blocks) else "chunks that are not computed yet"
-            raise InputError(f"signals: expected an array as a part of a whole, got {got}")
+        if rows.array is None:
+            raise InputError(f"signals: expected an array as a part of a whole, got {rows.kind}")
         block = self.job(rows).plan.block
         if count("first", first) % block:
             raise InputError(f"first: expected a multiple of {block}, the block, got {first}")
-        pieces = self.prepared(rows).run(rows, first // block)
+        pieces = self.prepared(rows).run(rows.array, first // block)
         return self.joined(pieces, rows)
 
-    def open(self, signals: object) -> Rows:
+    def open(self, signals: object) -> SignalRows:
         """Signals as rows for these atoms, an iterator as its blocks."""
-        return sources.open_signals(signals, self.shape)
+        return open_signals(signals, self.shape)
 
     def _encode(
         self,
-        rows: Rows,
+        rows: SignalRows,
         out: str | os.PathLike[str] | None,
         resume: bool,
         progress: bool | None,
@@ -200,30 +197,30 @@ class Encoder:
         resume = flag("resume", resume)
         if resume and out is None:
             raise InputError("resume: expected the folder to continue in as out, got none")
-        if out is None and isinstance(rows, Chunks) and rows.lazy:
+        if out is None and rows.chunks is not None and rows.chunks.lazy:
             from pursuit.encoding.lazy import lazy_codes
 
-            return lazy_codes(self, rows)
+            return lazy_codes(self, rows.chunks)
         from pursuit.base.threads import single_threaded_blas
         from pursuit.encoding import stream
 
         with single_threaded_blas:  # once for all the steps that ask for it
-            if out is not None or not isinstance(rows, np.ndarray):
+            if out is not None or rows.array is None:
                 return stream.encode_stream(stream.Order(self, rows), out, resume, progress)
             prepared = self.prepared(rows)
-            blocks = -(-len(rows) // prepared.job.plan.block)
+            blocks = -(-rows.seen // prepared.job.plan.block)
             with bar("encode", blocks, progress) as shown:
-                pieces = prepared.run(rows, bar=shown)
+                pieces = prepared.run(rows.array, bar=shown)
             return self.joined(pieces, rows)
 
-    def joined(self, pieces: list[Any], rows: Rows) -> Codes:
+    def joined(self, pieces: list[Any], rows: SignalRows) -> Codes:
         """The codes of all blocks."""
         job = self.job(rows)
         return Codes.join(pieces, len(self), job.description, str(job.plan), self.threads)
 
     # What is prepared -------------------------------------------------------------------------
 
-    def prepared(self, rows: Rows) -> Prepared:
+    def prepared(self, rows: SignalRows) -> Prepared:
         """The dictionary, ready for signals of this type."""
         from pursuit.base.threads import single_threaded_blas
         from pursuit.encoding.prepared import Prepared
@@ -234,7 +231,7 @@ class Encoder:
                 self._prepared[job.dtype] = Prepared(job, self._asked)
             return self._prepared[job.dtype]
 
-    def job(self, rows: Rows) -> Job:
+    def job(self, rows: SignalRows | Array) -> Job:
         """What is done to signals of this type, and how."""
         from pursuit.base.threads import single_threaded_blas
         from pursuit.encoding.prepare import common_type
@@ -286,8 +283,8 @@ class OneCall(Encoder):
     def _keep_atoms(self) -> None:
         pass
 
-    def _expect(self, rows: Rows) -> None:
-        self.expected = sources.expected(rows)
+    def _expect(self, rows: SignalRows) -> None:
+        self.expected = UNKNOWN if rows.total is None else rows.total
 
 
 def known_method(name: object, nonnegative: bool) -> Offered:

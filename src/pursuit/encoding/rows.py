@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 import os
+from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -13,6 +14,55 @@ from pursuit.base.errors import InputError
 from pursuit.base.validation import Array
 from pursuit.files.arrays import existing_file, reading
 from pursuit.files.npy import open_npy
+
+if TYPE_CHECKING:
+    from pursuit.encoding.chunks import Chunks
+
+SAMPLED = 64
+"""Signals that are looked at to recognise them when a run is continued."""
+
+
+class SignalRows:
+    """Signals as rows of numbers, wherever they come from; ``source[a:b]`` gives some of them."""
+
+    dtype: np.dtype[Any]
+    kind: str
+    """What they are, for messages."""
+    total: int | None = None
+    """Their number, where it is known."""
+    array: Array | None = None
+    """All of them, where they are at hand."""
+    chunks: Chunks | None = None
+    """The same, where workers are to compute them chunk by chunk."""
+
+    @property
+    def seen(self) -> int:
+        """How many came so far."""
+        return self.total or 0
+
+    def __getitem__(self, rows: Any) -> Array:
+        assert self.array is not None
+        some: Array = self.array[rows]
+        return some
+
+    def windows(self, block: int) -> Iterable[range]:
+        """Numbers of blocks, of `block` signals each, that are at hand together."""
+        return [range(-(-self.seen // block))]
+
+    def marked(self, mark: Callable[[Array], str]) -> str:
+        """What tells these signals from others: some of them, marked."""
+        some = np.unique(np.linspace(0, self.seen - 1, SAMPLED).astype(int))
+        rows = np.array(self[some])
+        return f"{self.seen} × {rows.shape[1]} {self.dtype} ({mark(rows)})"
+
+
+class Held(SignalRows):
+    """Signals that are an array, in memory or mapped from a file."""
+
+    kind = "an array"
+
+    def __init__(self, array: Array) -> None:
+        self.array, self.dtype, self.total = array, array.dtype, len(array)
 
 
 def map_npy(path: str | os.PathLike[str]) -> Array:

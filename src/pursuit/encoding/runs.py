@@ -14,7 +14,6 @@ from typing import Any
 
 import numpy as np
 
-from pursuit.atoms.base import FiniteAtoms
 from pursuit.base.cores import thread_count
 from pursuit.base.errors import InputError
 from pursuit.base.progress import Silent
@@ -155,7 +154,7 @@ def rules_of(method: Method, problem: Problem) -> MethodArrays | None:
     """
     advance = method.advance
     direction, step = advance.direction, advance.step
-    if direction is None or step is None or not isinstance(problem.atoms, FiniteAtoms):
+    if direction is None or step is None or problem.atoms.finite is None:
         return None
     bounds, blending = bounds_of(step, problem), method.momentum.blending(advance, problem)
     if bounds is None or blending is None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import chain
 from typing import Any
 
@@ -13,7 +13,7 @@ import numpy as np
 from pursuit.base.errors import InputError
 from pursuit.base.validation import Array, plain_array
 from pursuit.encoding.chunks import Chunks, from_zarr, is_dask, is_zarr
-from pursuit.encoding.rows import flat, map_npy
+from pursuit.encoding.rows import Held, SignalRows, flat, map_npy
 
 UNKNOWN = 2**20
 """Signals that a job is planned for where nobody knows their number."""
@@ -21,12 +21,14 @@ WINDOW_BYTES = 2**26
 """What is held of an iterator's signals at a time."""
 
 
-class Blocks:
+class Blocks(SignalRows):
     """Signals from an iterator of arrays of rows: a window of them is in memory at a time.
 
     ``blocks[a:b]`` gives signals by their number in the whole, as long as they are inside of the
     window. The arrays that the iterator gives may have any number of rows.
     """
+
+    kind = "an iterator"
 
     def __init__(self, arrays: Iterator[object], shape: tuple[int, ...]) -> None:
         first = next(arrays, None)
@@ -42,7 +44,6 @@ class Blocks:
 
     @property
     def seen(self) -> int:
-        """Signals that came so far."""
         return self._begin + len(self._window)
 
     def windows(self, block: int) -> Iterator[range]:
@@ -61,6 +62,9 @@ class Blocks:
         if filled:
             yield self._show(room[:filled], block)
 
+    def marked(self, mark: Callable[[Array], str]) -> str:
+        return f"blocks of {self.dtype}"
+
     def _checked(self) -> Iterator[Array]:
         for number, given in enumerate(self._arrays):
             array = plain_array("signals", given)
@@ -76,11 +80,7 @@ class Blocks:
         return range(self._begin // block, -(-self.seen // block))
 
 
-Rows = Array | Blocks | Chunks
-"""Signals as rows of numbers."""
-
-
-def open_signals(signals: object, shape: tuple[int, ...]) -> Rows:
+def open_signals(signals: object, shape: tuple[int, ...]) -> SignalRows:
     """Signals as rows for atoms of `shape`. A file is never read as a whole."""
     if isinstance(signals, Iterator):
         return Blocks(signals, shape)
@@ -90,10 +90,4 @@ def open_signals(signals: object, shape: tuple[int, ...]) -> Rows:
         return Chunks(from_zarr(signals), shape, lazy=False)
     if isinstance(signals, (str, os.PathLike)):
         signals = map_npy(signals)
-    rows: Array = flat(plain_array("signals", signals), shape)
-    return rows
-
-
-def expected(signals: Rows) -> int:
-    """How many signals there are, or how many to plan for."""
-    return UNKNOWN if isinstance(signals, Blocks) else len(signals)
+    return Held(flat(plain_array("signals", signals), shape))

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
@@ -16,22 +15,17 @@ import numpy as np
 
 from pursuit.base.progress import Silent, bar
 from pursuit.base.threads import new_halt
-from pursuit.base.validation import Array
 from pursuit.encoding.about import About
-from pursuit.encoding.chunks import Chunks
 from pursuit.encoding.codes import Codes
 from pursuit.encoding.job import Chunk, Job
 from pursuit.encoding.prepared import BlockEncoder
-from pursuit.encoding.sources import Blocks, Rows
+from pursuit.encoding.rows import SignalRows
 from pursuit.encoding.writer import Writer
 from pursuit.kernels.layouts import Piece
 from pursuit.solving.state import fingerprint
 
 if TYPE_CHECKING:
     from pursuit.encoding.encoder import Encoder
-
-SAMPLED_ROWS = 64
-"""Signals that are looked at to recognise them when a run is continued."""
 
 
 class Sink(Protocol):
@@ -57,21 +51,16 @@ class Order:
     """What to encode, and with what."""
 
     encoder: Encoder
-    signals: Rows
+    signals: SignalRows
 
     @property
     def job(self) -> Job:
         return self.encoder.job(self.signals)
 
     @property
-    def total(self) -> int | None:
-        """The number of signals, where it is known."""
-        return None if isinstance(self.signals, Blocks) else len(self.signals)
-
-    @property
     def blocks(self) -> int:
         """The number of blocks, where that of signals is known."""
-        return -(-(self.total or 0) // self.job.plan.block)
+        return -(-(self.signals.total or 0) // self.job.plan.block)
 
     def about(self) -> About:
         """What a folder has to say about these codes."""
@@ -83,7 +72,7 @@ class Order:
             plan.block,
             plan.width,
             dtype.str,
-            self.total,
+            self.signals.total,
             {name: str(value) for name, value in self._identity().items()},
         )
 
@@ -91,8 +80,9 @@ class Order:
         """What has to be the same for the same codes."""
         rules, goal, atoms = self.job.rules, self.job.goal, self.encoder.matrix
         return {
-            "dictionary": f"{_by(atoms)} ({fingerprint(np.array(atoms))})",
-            "signals": self._signals(),
+            "dictionary": f"{' × '.join(map(str, atoms.shape))} {atoms.dtype} "
+            f"({fingerprint(np.array(atoms))})",
+            "signals": self.signals.marked(fingerprint),
             "method": self.job.method.name,
             "nonnegative": self.job.nonnegative,
             "seed": self.job.seed,
@@ -104,16 +94,6 @@ class Order:
             "precision": self.job.dtype,
             "plan": self.job.plan,
         }
-
-    def _signals(self) -> str:
-        if isinstance(self.signals, Blocks):
-            return f"blocks of {self.signals.dtype}"
-        rows = np.unique(np.linspace(0, len(self.signals) - 1, SAMPLED_ROWS).astype(int))
-        return f"{_by(self.signals)} ({fingerprint(np.array(self.signals[rows]))})"
-
-
-def _by(array: Array | Chunks) -> str:
-    return f"{' × '.join(map(str, array.shape))} {array.dtype}"
 
 
 class InMemory:
@@ -153,33 +133,25 @@ def encode_stream(
 def _encode(order: Order, sink: Sink, progress: bool | None) -> int:
     """Encode the blocks that the sink does not have; the number of signals."""
     signals, block = order.signals, order.job.plan.block
-    total = order.total
+    total = signals.total
     if total is not None:
         total = sum(min(block, total - n * block) for n in range(order.blocks) if not sink.has(n))
     with bar("encode", total, progress) as shown:
         rate = Throughput(shown, block, total)
-        if isinstance(signals, Chunks):
+        if signals.chunks is not None:
             from pursuit.encoding.cluster import encode_chunks  # and Dask with it
 
-            encode_chunks(order, signals, sink, rate)
-            return len(signals)
-        for numbers in _windows(signals, order):
-            _encode_blocks(order, signals, sink, [n for n in numbers if not sink.has(n)], rate)
-    return signals.seen if isinstance(signals, Blocks) else len(signals)
+            encode_chunks(order, signals.chunks, sink, rate)
+            return signals.seen
+        for numbers in signals.windows(block):
+            _encode_blocks(order, sink, [n for n in numbers if not sink.has(n)], rate)
+    return signals.seen
 
 
-def _windows(signals: Array | Blocks, order: Order) -> Iterable[range]:
-    """Numbers of blocks whose signals are at hand together: all of them, for an array."""
-    if isinstance(signals, Blocks):
-        return signals.windows(order.job.plan.block)
-    return [range(order.blocks)]
-
-
-def _encode_blocks(
-    order: Order, signals: Array | Blocks, sink: Sink, numbers: list[int], rate: Throughput
-) -> None:
+def _encode_blocks(order: Order, sink: Sink, numbers: list[int], rate: Throughput) -> None:
     if not numbers:
         return  # the dictionary's part is done when there is a first one
+    signals = order.signals
     block, halt = order.job.plan.block, new_halt()
 
     def one(encode: BlockEncoder, place: int) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
@@ -89,7 +89,7 @@ class FactoredPoint(Point):
             )
         return cls(f, atoms, x0 if isinstance(x0, Factors) else Factors.of(x0))
 
-    def share(self) -> FactoredPoint:
+    def share(self) -> Self:
         other = object.__new__(type(self))
         other.f, other.atoms, other.x0 = self.f, self.atoms, self.x0
         other.counts, other.ledger = self.counts, self.ledger
@@ -169,9 +169,8 @@ class DistancePoint(FactoredPoint):
         self.value0 = f.value(x0)
         super().__init__(f, atoms, x0)
 
-    def share(self) -> DistancePoint:
+    def share(self) -> Self:
         other = super().share()
-        assert isinstance(other, DistancePoint)
         other.s, other.s0, other.value0 = self.s.copy(), self.s0, self.value0
         return other
 
@@ -221,9 +220,8 @@ class EntriesPoint(FactoredPoint):
         super().__init__(f, atoms, x0)
         self.image = f.image(x0).astype(self.coef.dtype)
 
-    def share(self) -> EntriesPoint:
+    def share(self) -> Self:
         other = super().share()
-        assert isinstance(other, EntriesPoint)
         other.image = np.empty_like(self.image)
         return other
 

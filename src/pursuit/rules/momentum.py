@@ -46,6 +46,11 @@ class Stepper(ABC):
     """How y is blended, where that is all there is to the momentum."""
 
     @property
+    def pair(self) -> FixedNuStepper | None:
+        """The stepper as one of a pair (x, v); None where there is more, or no v."""
+        return None
+
+    @property
     def beta(self) -> float:
         """β_t, by which E[β_t(f(x_t) − f*)] is bounded; zero where there is no such bound."""
         return 0.0
@@ -203,6 +208,10 @@ class FixedNuStepper(Stepper):
         self._probe = None if rule.probe is None else rule.probe.start(run, "probes")
         self.x, self.v, self.y = x, x.copy(), x.share()  # x_0 = v_0; room for y
         self.memory = run.remember("momentum", Beta())  # β_0 = 0
+
+    @property
+    def pair(self) -> FixedNuStepper:
+        return self
 
     @property
     def beta(self) -> float:

@@ -21,7 +21,7 @@ from pursuit.methods import Method
 from pursuit.points.base import Point
 from pursuit.points.gram import GramPoint
 from pursuit.rules.directions import Direction
-from pursuit.rules.momentum import FixedNuStepper, Stepper
+from pursuit.rules.momentum import Stepper
 from pursuit.rules.run import Progress, Run
 from pursuit.rules.steps import bounds_of
 from pursuit.solving.stopping import Stopping
@@ -104,13 +104,13 @@ class Stretch:
             diagonal = x.gram.rows.diagonal()  # of the rows that are known
             rules.bounds[:] = np.where(diagonal > 0, diagonal, inf)  # no step where f is flat
         span, notes = (run.t, run.t + most), self._notes()
-        if isinstance(stepper, FixedNuStepper):
-            y, v = self._point(stepper.y), self._point(stepper.v)
+        if (pair := stepper.pair) is not None:
+            y, v = self._point(pair.y), self._point(pair.v)
             draws = picks, probes
             steps, missing = kernels.accelerated(
                 rules, ends, self._point(x), y, v, draws, span, notes
             )
-            stepper.take(steps, float(notes[kernels.BETA]))
+            pair.take(steps, float(notes[kernels.BETA]))
         else:
             steps, missing = kernels.plain(rules, ends, self._point(x), picks, span, notes)
         if missing != kernels.NOTHING:
@@ -133,17 +133,17 @@ class Stretch:
 
     @property
     def _x(self) -> GramPoint:
-        x = self._stepper.x
-        assert isinstance(x, GramPoint)
+        x = self._stepper.x.in_gram_form
+        assert x is not None
         return x
 
     def _point(self, point: Point) -> IteratedPoint:
         from pursuit.kernels.iterations import IteratedPoint
 
-        assert isinstance(point, GramPoint)
         if id(point) not in self._seen:
-            bits = point.s.view(f"i{point.s.itemsize}")
-            self._seen[id(point)] = IteratedPoint(point.coef, point.s, bits)
+            stored = point.arrays()
+            s = stored["s"]
+            self._seen[id(point)] = IteratedPoint(stored["coef"], s, s.view(f"i{s.itemsize}"))
         return self._seen[id(point)]
 
     def _prepare(self) -> tuple[IterationRules, Ends] | None:
@@ -184,7 +184,7 @@ class Stretch:
         one = 1 / len(self._x.atoms)
         look = 1.0 if self._pick.exact else one
         probe = [] if self._probe is None else [one]
-        moves = [one, one] if isinstance(self._stepper, FixedNuStepper) else [one]
+        moves = [one] if self._stepper.pair is None else [one, one]
         return np.array([*probe, look, *moves])
 
     # What the kernels have done -----------------------------------------------------------

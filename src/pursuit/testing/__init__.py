@@ -25,7 +25,6 @@ from pursuit.base.validation import Array
 from pursuit.methods import Method, as_method
 from pursuit.objectives.base import Objective, QuadraticObjective
 from pursuit.objectives.problem import Problem
-from pursuit.rules.momentum import Plain
 from pursuit.rules.run import Run
 from pursuit.rules.steps import bounds_of
 from pursuit.solving.driver import solve
@@ -61,9 +60,9 @@ def check_atoms(atoms: AtomSet, *, seed: int = 0, draws: int = 30) -> None:
     _packs(atoms, handles)
     _unit_version(atoms, handles, rng)
     _moments_are_those_of_draws(atoms, directions, rng, 20 * draws)
-    if isinstance(atoms, FiniteAtoms):
-        _finite_operations(atoms, rng)
-        _admissible_slopes(atoms, rng)
+    if atoms.finite is not None:
+        _finite_operations(atoms.finite, rng)
+        _admissible_slopes(atoms.finite, rng)
 
 
 def check_objective(f: Objective, *, seed: int = 0, points: int = 12, scale: float = 1.0) -> None:
@@ -94,8 +93,8 @@ def check_objective(f: Objective, *, seed: int = 0, points: int = 12, scale: flo
     _image_is_linear(f, xs, precision)
     _is_convex(f, xs, precision)
     _curvature_is_bounded(f, xs, rng, precision)
-    if isinstance(f, QuadraticObjective):
-        _hessian_is_constant(f, xs, precision)
+    if f.quadratic is not None:
+        _hessian_is_constant(f.quadratic, xs, precision)
 
 
 def check_method(method: str | Method, *, seed: int = 0, max_iter: int = 400) -> None:
@@ -141,7 +140,7 @@ def _close(a: Any, b: Any, scale: float, tolerance: float = 1e-8) -> bool:
 def _tolerance(atoms: AtomSet) -> float:
     # A set in float32 promises what float32 can hold; one without a precision of its own is asked
     # in float64.
-    exact = not isinstance(atoms, FiniteAtoms) or atoms.norms.dtype == np.float64
+    exact = atoms.finite is None or atoms.finite.norms.dtype == np.float64
     return 1e-8 if exact else 1e-4
 
 
@@ -206,8 +205,8 @@ def _atoms_are_arrays(atoms: AtomSet, handles: list[Atom]) -> None:
 
 def _oracle_is_best(atoms: AtomSet, handles: list[Atom], directions: list[Array]) -> None:
     answers = [atoms.lmo(d) for d in directions]
-    if isinstance(atoms, FiniteAtoms):
-        rivals = atoms.matrix.astype(np.float64)
+    if atoms.finite is not None:
+        rivals = atoms.finite.matrix.astype(np.float64)
     else:
         rivals = np.array([np.ravel(atoms.vector(z)) for z in [*handles, *answers]])
     for d, z in zip(directions, answers, strict=True):
@@ -318,9 +317,9 @@ def _unit_version(atoms: AtomSet, handles: list[Atom], rng: np.random.Generator)
     if scale is None:
         _hold(unit is atoms, atoms, "unit() without scales must return the set itself")
         return
-    assert isinstance(unit, FiniteAtoms)
+    assert unit.finite is not None
     _hold(
-        _close(unit.norms, 1, 1, _tolerance(atoms)),
+        _close(unit.finite.norms, 1, 1, _tolerance(atoms)),
         atoms,
         "unit() must give atoms of norm one",
     )
@@ -549,7 +548,7 @@ def _hessian_is_constant(f: QuadraticObjective, xs: list[Array], precision: floa
 # Methods ------------------------------------------------------------------------------------
 
 
-def _problems(seed: int) -> Iterator[tuple[Objective, AtomSet]]:
+def _problems(seed: int) -> Iterator[tuple[Objective, FiniteAtoms]]:
     """Least squares over atoms of different norms, and a logistic loss over coordinates."""
     from pursuit.atoms.coordinates import Coordinates
     from pursuit.atoms.dictionary import Dictionary
@@ -565,7 +564,7 @@ def _problems(seed: int) -> Iterator[tuple[Objective, AtomSet]]:
     yield Logistic(X, rng.random(20) < 0.5, l2=0.5), Coordinates(4)
 
 
-def _improves(rules: Method, f: Objective, atoms: AtomSet, seed: int, max_iter: int) -> None:
+def _improves(rules: Method, f: Objective, atoms: FiniteAtoms, seed: int, max_iter: int) -> None:
     result = solve(f, atoms, rules, max_iter=max_iter, seed=seed, progress=False)
     start = f.value(np.zeros(f.shape))
     _hold(
@@ -575,7 +574,6 @@ def _improves(rules: Method, f: Objective, atoms: AtomSet, seed: int, max_iter: 
         f"({result.status.name})",
     )
     coef = result.coef.toarray()
-    assert isinstance(atoms, FiniteAtoms)
     rebuilt = atoms.combine(coef)
     _hold(
         _close(rebuilt, result.x, float(np.abs(coef) @ atoms.norms), 1e-9),
@@ -586,7 +584,7 @@ def _improves(rules: Method, f: Objective, atoms: AtomSet, seed: int, max_iter: 
 
 def _keeps_promises(rules: Method, f: Objective, atoms: AtomSet, seed: int) -> None:
     """Step by step: the promised decrease is there, a reported slope is not too small."""
-    if not isinstance(rules.momentum, Plain):
+    if not rules.momentum.alone:
         return
     run = Run(Problem(f, atoms.unit().atoms), seed)
     x = rules.advance.point(run.problem, np.zeros(f.shape))
@@ -665,10 +663,9 @@ def _reproducible(rules: Method, f: Objective, atoms: AtomSet, seed: int) -> Non
         _hold(same, rules, f"{rules.name} must {sentence}, bit for bit")
 
 
-def _independent_of_scale(rules: Method, f: Objective, atoms: AtomSet, seed: int) -> None:
+def _independent_of_scale(rules: Method, f: Objective, atoms: FiniteAtoms, seed: int) -> None:
     from pursuit.atoms.dictionary import Dictionary
 
-    assert isinstance(atoms, FiniteAtoms)
     # Powers of two change no digit of a number.
     scales = 2.0 ** np.random.default_rng(seed).integers(-20, 21, len(atoms))
     given = Dictionary(atoms.matrix)

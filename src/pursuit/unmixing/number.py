@@ -12,11 +12,10 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from pursuit.base.errors import InputError
-from pursuit.base.validation import real_array
 from pursuit.unmixing.extraction import Array
 from pursuit.unmixing.noise import PIXELS_PER_BAND, enough_for_noise, second_moments
 from pursuit.unmixing.rows import evenly_spaced, unit_rows
-from pursuit.unmixing.scene import Scene
+from pursuit.unmixing.scene import spectra_of
 
 SAMPLE = 20_000
 """Pixels looked at at most, evenly spaced in the scene."""
@@ -93,7 +92,7 @@ def estimate_number(pixels: object) -> NumberEstimate:
     pixels
         A `Scene`, or spectra as rows; at least two for every band.
     """
-    rows = real_array("pixels", pixels.pixels if isinstance(pixels, Scene) else pixels, ndim=2)
+    rows, _ = spectra_of(pixels)
     unit, norms = unit_rows(evenly_spaced(rows, SAMPLE))
     some = unit[norms > 0]
     if not len(some) or not enough_for_noise(some):

@@ -15,7 +15,7 @@ from pursuit.unmixing.averaging import averaged
 from pursuit.unmixing.extraction import Array, Extraction, Score
 from pursuit.unmixing.h2nmf import h2nmf
 from pursuit.unmixing.rows import SAFE, evenly_spaced, exponents, unit_rows
-from pursuit.unmixing.scene import Scene
+from pursuit.unmixing.scene import spectra_of
 from pursuit.unmixing.spa import spa, spa_constant, spa_normalised
 from pursuit.unmixing.vca import vca
 
@@ -69,7 +69,7 @@ def pick(
     one_of("picker", picker, ("auto", *PICKERS))
     flag("average", average)
     count("seed", seed)
-    rows = real_array("pixels", pixels.pixels if isinstance(pixels, Scene) else pixels, ndim=2)
+    rows, _ = spectra_of(pixels)
     exponent = int(exponents(rows).max())
     if exponent > SAFE:
         found = pick(np.ldexp(rows, -exponent), r, picker, average=average, seed=seed)

@@ -139,3 +139,9 @@ class Scene:
             unit = f" {self.wavelength_unit}" if self.wavelength_unit else ""
             parts.append(f"wavelengths {self.wavelengths[0]:g} to {self.wavelengths[-1]:g}{unit}")
         return ", ".join(parts)
+
+
+def spectra_of(pixels: object) -> tuple[Array, Scene | None]:
+    """Spectra as rows, and the scene that they are of if one was given."""
+    scene = pixels if isinstance(pixels, Scene) else None
+    return real_array("pixels", pixels if scene is None else scene.pixels, ndim=2), scene

@@ -17,7 +17,7 @@ from pursuit.unmixing.diagnosis import complaint
 from pursuit.unmixing.extraction import Array, Extraction
 from pursuit.unmixing.labelled import is_labelled, silently, unmix_labelled
 from pursuit.unmixing.rows import exponents, unit_rows
-from pursuit.unmixing.scene import Scene
+from pursuit.unmixing.scene import spectra_of
 from pursuit.unmixing.unmixed import Unmixing, endmember_names, mean_ratio
 
 if TYPE_CHECKING:
@@ -143,23 +143,24 @@ def _unmix(
     threads: int | None,
     progress: bool | None,
 ) -> Unmixing:
-    pixels, spectra = _checked(scene, endmembers, constraint)
+    pixels, placed = spectra_of(scene)
+    given = endmembers if isinstance(endmembers, Extraction) else None
+    spectra = _checked(pixels, endmembers if given is None else given.endmembers, constraint)
     called = endmember_names(names, len(spectra))
     with _of_pixels():
         abundances = SOLVERS[constraint](_UnmixTask(pixels, spectra, n_nonzero, threads, progress))
     quality = _quality(pixels, abundances, spectra, threads)
-    placed = scene if isinstance(scene, Scene) else None
     bad = complaint(pixels, spectra, constraint, mean_ratio(quality[0], quality[2]), placed)
     if bad is not None:
         warnings.warn(bad, stacklevel=3)
-    picked = _picked_from(pixels, endmembers)
+    picked = _picked_from(pixels, given)
     words = _in_words(constraint, n_nonzero)
     return Unmixing(abundances, spectra, *quality, words, placed, called, picked, bad)
 
 
-def _picked_from(pixels: Array, endmembers: object) -> Extraction | None:
+def _picked_from(pixels: Array, endmembers: Extraction | None) -> Extraction | None:
     """What was picked, if from this scene: pixels of another have no place in it."""
-    if not isinstance(endmembers, Extraction) or endmembers.indices.max() >= len(pixels):
+    if endmembers is None or endmembers.indices.max() >= len(pixels):
         return None
     alone = np.ones(len(endmembers), bool)
     if endmembers.averaged_over is not None:
@@ -168,11 +169,9 @@ def _picked_from(pixels: Array, endmembers: object) -> Extraction | None:
     return endmembers if np.array_equal(here, endmembers.endmembers[alone]) else None
 
 
-def _checked(scene: object, endmembers: object, constraint: str) -> tuple[Array, Array]:
-    """Pixels and endmembers as rows of as many bands."""
-    pixels = real_array("pixels", scene.pixels if isinstance(scene, Scene) else scene, ndim=2)
-    picked = endmembers.endmembers if isinstance(endmembers, Extraction) else endmembers
-    spectra = real_array("endmembers", picked, ndim=2)
+def _checked(pixels: Array, endmembers: object, constraint: str) -> Array:
+    """Endmembers as rows of as many bands as the pixels."""
+    spectra = real_array("endmembers", endmembers, ndim=2)
     if spectra.shape[1] != pixels.shape[1]:
         raise InputError(
             f"endmembers: expected {pixels.shape[1]} bands as in the pixels, got {spectra.shape[1]}"
@@ -181,7 +180,7 @@ def _checked(scene: object, endmembers: object, constraint: str) -> tuple[Array,
         _refuse_zeros(spectra)
     _refuse_huge("pixels", pixels)
     _refuse_huge("endmembers", spectra)
-    return pixels, spectra
+    return spectra
 
 
 @contextmanager
