@@ -239,7 +239,7 @@ def junked(case: Case, options: dict[str, Any], names: tuple[str, ...]) -> dict[
     if not case.chance(0.06):
         return options
     name, value = case.pick(*names), case.pick(*JUNK)
-    if name == "max_iter" and value is ENDLESS:
+    if name == "max_iter" and isinstance(value, int) and value >= ENDLESS:
         return options
     case.odd.append(f"{name}={value!r}")
     return options | {name: value}

@@ -291,9 +291,12 @@ def _unbounded(checked: Checked) -> None:
     rows = checked.posed.followed
     if rows is None or not checked.model.quadratic:
         return
-    G = checked.model.hessian_rows(rows) @ rows.T
-    spectrum, axes = np.linalg.eigh((G / np.abs(G).max()).astype(np.float64))
-    c = axes.T @ (rows @ checked.gradient / max(checked.slope, FLOOR)).astype(np.float64)
+    units = (rows / np.maximum(norm(rows), FLOOR)[:, None]).astype(np.float64)
+    _, s, vt = np.linalg.svd(units, full_matrices=False)
+    basis = exact(vt[s > 1e-13 * s[0]])  # atoms that are nearly alike span their difference too
+    G = checked.model.hessian_rows(basis) @ basis.T
+    spectrum, axes = np.linalg.eigh((G / np.maximum(np.abs(G).max(), FLOOR)).astype(np.float64))
+    c = axes.T @ (basis @ checked.gradient / max(norm(checked.gradient), FLOOR)).astype(np.float64)
     flat = spectrum <= 1e-6
     checked.case.require(np.abs(c[flat]).max(initial=0) > 1e-9, "UNBOUNDED, but nothing is flat")
 
@@ -316,7 +319,7 @@ def _trace(checked: Checked) -> None:
     case, trace, result = checked.case, checked.result.trace, checked.result
     case.require((np.diff(trace.iteration) > 0).all(), "the trace goes back")
     case.require(trace.iteration[-1] == result.iterations, "the trace ends elsewhere")
-    if not checked.posed.rules.safe and checked.value > checked.first_value:
+    if not checked.posed.rules.safe and checked.value >= checked.first_value:
         return  # a run that runs away carries a second point, which may be much farther away
     rounding = DRIFT * checked.eps * checked.scale
     off = abs(LD(trace.value[-1]) - LD(result.value))
@@ -353,7 +356,9 @@ def _iterates(checked: Checked) -> None:
     )
     # The test may be made at the next look, one step after it was met, when the slope has risen.
     tol = posed.option("tol")
-    met = ours[1] <= LD(1e-6 if tol is None else tol) * checked.first_slope * (1 - tie)
+    # What steps keep up to date has lost this much, in units of the first slope.
+    lost = 64 * checked.eps
+    met = ours[1] <= (LD(1e-6 if tol is None else tol) * (1 - tie) - lost) * checked.first_slope
     twice = met[:-2] & met[1:-1]
     checked.case.require(not twice.any(), "the slope had fallen far enough more than a step ago")
 

@@ -264,7 +264,8 @@ def _sum_at_most_one(job: _UnmixTask) -> Array:
     best that is allowed lies on it.
     """
     shares = _non_negative(job)
-    over = shares.sum(axis=1) > 1
+    with np.errstate(over="ignore"):  # such sums are above one
+        over = shares.sum(axis=1) > 1
     if over.any():
         shares[over] = _sum_to_one(replace(job, pixels=job.pixels[over]))
     return shares
