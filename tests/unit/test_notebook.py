@@ -17,8 +17,8 @@ FIRST = """
 import numpy as np
 import pursuit
 rng = np.random.default_rng(0)
-result = pursuit.solve(pursuit.SquaredDistance(rng.standard_normal(10)), rng.standard_normal((30, 10)),
-                       max_iter=50, progress=True)
+f = pursuit.SquaredDistance(rng.standard_normal(10))
+result = pursuit.solve(f, rng.standard_normal((30, 10)), max_iter=50, progress=True)
 result
 """
 SECOND = "result.plot()"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 import time
-from typing import Any
 
 from pursuit.base.notebooks import in_notebook
 from pursuit.base.validation import flag

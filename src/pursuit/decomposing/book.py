@@ -146,8 +146,10 @@ class Book:
         from pursuit.base import html
 
         curve = html.sparkline(self.energy, "energies of the atoms in the order found")
-        first = [(f"{f:.6g}", f"{t:.6g}", str(L), f"{p:.3f}", f"{a:.5g}") for f, t, L, p, a in
-                 self._first(SHOWN)]
+        first = [
+            (f"{f:.6g}", f"{t:.6g}", str(L), f"{p:.3f}", f"{a:.5g}")
+            for f, t, L, p, a in self._first(SHOWN)
+        ]
         names = ("frequency", "time", "scale", "phase", "amplitude")
         found = html.facts({}, {"energies, in the order found": curve})
         return html.page(self._title(), found, html.columns(names, first))

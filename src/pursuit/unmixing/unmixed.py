@@ -155,7 +155,9 @@ class Unmixing:
         curve = html.distribution(self.residual_norms, "residual norms, largest first")
         about = self._facts() | ({"warning": self.warning} if self.warning else {})
         shares = html.columns(("endmember", "mean abundance", "largest in pixels"), self._shares())
-        return html.page(self._title(), html.facts(about, {"residual norms, sorted": curve}), shares)
+        return html.page(
+            self._title(), html.facts(about, {"residual norms, sorted": curve}), shares
+        )
 
     def _title(self) -> str:
         r, bands = self.endmembers.shape
