@@ -6,7 +6,7 @@ OLDEST := .venv-oldest
 # The tests run one process a core; threads of BLAS inside each would only fight.
 PYTEST := OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n auto
 
-.PHONY: help demo test test-torch test-oldest check fuzz bench clean
+.PHONY: help demo test test-torch test-oldest check fuzz bench docs dist clean
 
 help:            ## list the commands
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## */\t/'
@@ -52,5 +52,15 @@ bench: $(VENV)/.made-bench         ## side by side with other libraries
 	$(BIN)/python benchmarks/encode.py
 	$(BIN)/python benchmarks/unmix.py
 
+docs: $(VENV)/.made-docs           ## build the pages into site/, gallery and all; warnings are errors
+	$(BIN)/mkdocs build --strict --quiet
+	$(BIN)/python tools/links.py site
+
+dist: $(VENV)/.made-dist           ## wheel and sdist, checked, and tried in a clean environment
+	rm -rf dist
+	$(BIN)/python -m build --outdir dist .
+	$(BIN)/python -m twine check --strict dist/*
+	$(PYTHON) tools/clean_install.py dist/*.whl
+
 clean:           ## remove what the other commands made
-	rm -rf $(VENV) $(OLDEST) reproduction .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) $(OLDEST) site dist .gallery reproduction .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -34,6 +34,15 @@ def pursuit(monkeypatch, capsys):
     return run
 
 
+@pytest.fixture(autouse=True)
+def figures_are_closed():
+    """Pyplot, where something has loaded it, keeps figures open: those of a test end with it."""
+    yield
+    pyplot = sys.modules.get("matplotlib.pyplot")
+    if pyplot is not None:
+        pyplot.close("all")
+
+
 @pytest.hookimpl(wrapper=True)
 def pytest_pyfunc_call(pyfuncitem):
     """Let a test fail that docs/the-paper-in-code.md names for functions that it does not run."""

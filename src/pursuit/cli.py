@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import sys
 from importlib import import_module
+from typing import Annotated
 
 import typer
 
+from pursuit import __version__
 from pursuit.base.errors import PursuitError
 
 app = typer.Typer(
     name="pursuit",
-    help="Minimise a smooth convex function over the span of a set of atoms.",
     no_args_is_help=True,
-    add_completion=False,
     pretty_exceptions_enable=False,
 )
 
@@ -33,9 +33,20 @@ for _name in COMMANDS:
     app.command(_name)(getattr(import_module(f"pursuit.commands.{_name}"), _name))
 
 
+def _tell_version(wanted: bool) -> None:
+    if wanted:
+        print(f"pursuit {__version__}")
+        raise typer.Exit
+
+
 @app.callback()
-def _program() -> None:
-    """Keep the name of a command in the command line even while there is only one."""
+def _program(
+    version: Annotated[
+        bool,
+        typer.Option("--version", help="Print the version.", callback=_tell_version, is_eager=True),
+    ] = False,
+) -> None:
+    """Minimise a smooth convex function over the span of a set of atoms."""
 
 
 def main() -> None:

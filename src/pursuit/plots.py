@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from pursuit.base.errors import InputError, MissingExtra
+from pursuit.base.notebooks import in_notebook
 from pursuit.base.validation import Array, count
 
 if TYPE_CHECKING:
@@ -33,7 +35,31 @@ def axes(ax: Axes | None = None) -> Axes:
     """The given Axes, or new ones."""
     if ax is not None:
         return ax
-    new: Axes = figure(6.4, 4.2).subplots()
+    new: Axes = shown(6.4, 4.2).subplots()
+    return new
+
+
+def shown(width: float, height: float) -> Figure:
+    """An empty figure that is shown where figures are: by pyplot where that is in use.
+
+    It is in use where it was imported, and in a notebook, which shows the figures of a cell.
+    """
+    if "matplotlib.pyplot" not in sys.modules and not in_notebook():
+        return figure(width, height)
+    try:
+        from matplotlib import pyplot
+    except ImportError:
+        raise MissingExtra("plot", "drawing a figure") from None
+    return pyplot.figure(figsize=(width, height), layout="constrained")
+
+
+def returned(width: float, height: float) -> Figure:
+    """An empty figure that is itself the answer: a notebook shows it as the value of a cell."""
+    new = shown(width, height)
+    if in_notebook():
+        from matplotlib import pyplot
+
+        pyplot.close(new)  # or it would be shown twice, once with the figures of the cell
     return new
 
 
@@ -221,7 +247,7 @@ def _pictures(patches: Array, ax: Axes | None) -> Axes:
         y, x = 1 + k // columns * (height + 1), 1 + k % columns * (width + 1)
         pixels = 0.5 + 0.5 * patch.reshape(height, width, -1) / top
         canvas[y : y + height, x : x + width] = pixels
-    ax = figure(6.4, 6.4 * rows / columns).subplots() if ax is None else ax
+    ax = shown(6.4, 6.4 * rows / columns).subplots() if ax is None else ax
     ax.imshow(canvas, interpolation="nearest")
     ax.set_axis_off()
     return ax
@@ -231,7 +257,7 @@ def _curves(curves: Array, ax: Axes | None) -> Axes:
     """Curves in a grid, each over a line at zero."""
     curves = curves[:CURVES]
     rows, columns = _grid(len(curves))
-    ax = figure(8.0, 0.2 + 1.1 * rows).subplots() if ax is None else ax
+    ax = shown(8.0, 0.2 + 1.1 * rows).subplots() if ax is None else ax
     across = np.linspace(0, 0.86, curves.shape[1])
     for k, curve in enumerate(curves):
         x, y = k % columns, -(k // columns)

@@ -13,7 +13,7 @@ TESTS = Path(__file__).parents[1]
 # From the roof to the ground: a room imports the lines below it, and of its own line what stands
 # to its right.
 LINES = [
-    ["cli", "commands"],
+    ["__main__", "cli", "commands"],
     ["report"],
     ["experiments", "unmixing", "decomposing", "estimators", "learning"],
     ["torch", "encoding", "solving"],

@@ -126,12 +126,14 @@ class Book:
 
     # Printing, files, pictures --------------------------------------------------------------
 
-    def __repr__(self) -> str:
+    def _title(self) -> str:
         seconds = self.length / self.rate
         of = "" if self.channels is None else f"{self.channels} channels of "
-        lines = [f"Book of {len(self):,} atoms for {of}{seconds:.6g} s at {self.rate:g} Hz"]
-        if self.reached:
-            lines[0] += f", {min(self.reached):.2f} dB"
+        reached = f", {min(self.reached):.2f} dB" if self.reached else ""
+        return f"Book of {len(self):,} atoms for {of}{seconds:.6g} s at {self.rate:g} Hz{reached}"
+
+    def __repr__(self) -> str:
+        lines = [self._title()]
         if len(self):
             lines.append("   frequency        time   scale   phase   amplitude")
         for f, t, L, phase, a in self._first(SHOWN):
@@ -139,6 +141,18 @@ class Book:
         if len(self) > SHOWN:
             lines.append(f"   … and {len(self) - SHOWN:,} more")
         return "\n".join(lines)
+
+    def _repr_html_(self) -> str:
+        from pursuit.base import html
+
+        curve = html.sparkline(self.energy, "energies of the atoms in the order found")
+        first = [
+            (f"{f:.6g}", f"{t:.6g}", str(L), f"{p:.3f}", f"{a:.5g}")
+            for f, t, L, p, a in self._first(SHOWN)
+        ]
+        names = ("frequency", "time", "scale", "phase", "amplitude")
+        found = html.facts({}, {"energies, in the order found": curve})
+        return html.page(self._title(), found, html.columns(names, first))
 
     def _first(self, count: int) -> list[tuple[Any, ...]]:
         names = ("frequency", "time", "scale", "phase", "amplitude")

@@ -66,7 +66,7 @@ def draw(book: Book, signal: object | None, figure: Figure | None) -> Figure:
     wave = book.rebuild() if signal is None else real_array("signal", signal)
     if wave.shape[-1] != book.length:
         raise InputError(f"signal: expected {book.length} samples, got {wave.shape[-1]}")
-    figure = plots.figure(9.0, 5.5) if figure is None else figure
+    figure = plots.returned(9.0, 5.5) if figure is None else figure
     above, below = figure.subplots(2, 1, sharex=True, height_ratios=(1, 3))
     plots.waveform(np.atleast_2d(wave), book.rate, above)
     picture, top = density(book)

@@ -228,13 +228,13 @@ class Codes:
         product: Array = self._sparse(copy=False) @ rows
         return product
 
-    def __str__(self) -> str:
+    def _facts(self) -> dict[str, str]:
         m, n = self.shape
         sizes = self.sizes
         if not m:
-            return f"codes of no signals over {n:,} atoms"
+            return {"codes": f"no signals over {n:,} atoms"}
         ended = ", ".join(f"{s.name} {k:,}" for s, k in self.counts().items())
-        rows = {
+        return {
             "codes": f"{m:,} signals over {n:,} atoms, {sizes.sum():,} coefficients ({self.dtype})",
             "method": self.method,
             "atoms used": f"{sizes.min()} … {sizes.max()} a signal, median {np.median(sizes):g}",
@@ -244,9 +244,17 @@ class Codes:
             "status": ended,
             "done by": self.plan,
         }
-        return "\n".join(f"{name:>10}: {text}" for name, text in rows.items())
+
+    def __str__(self) -> str:
+        return "\n".join(f"{name:>10}: {text}" for name, text in self._facts().items())
 
     __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        from pursuit.base import html
+
+        curve = html.distribution(self.residual_norms, "residual norms, largest first")
+        return html.page("Codes", html.facts(self._facts(), {"residual norms, sorted": curve}))
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write to one file (``.npz``), whole or not at all; no pickle is involved."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -124,12 +124,12 @@ class Learned:
         order = np.argsort(-self.usage, kind="stable")
         return plots.atoms(self.atoms[order], ax=ax, shape=shape)
 
-    def __str__(self) -> str:
+    def _facts(self) -> dict[str, str]:
         n, shape = len(self.atoms), self.atoms.shape[1:]
         trace, unused = self.trace, int(np.count_nonzero(self.usage == 0))
         size = " × ".join(map(str, shape))
         kind = ", non-negative" if self.nonnegative else ""
-        rows: dict[str, Any] = {
+        rows = {
             "dictionary": f"{n} atoms of {size} numbers ({self.atoms.dtype})",
             "method": f"{self.method}, {self.n_nonzero} atoms a signal{kind}",
             "status": f"{self.status.name}: {self.message}",
@@ -142,6 +142,15 @@ class Learned:
             least, most = float(self.usage.min()), float(self.usage.max())
             rows["usage"] = f"{least:.2%} … {most:.2%} of the signals, {unused} atoms unused"
             rows["renewed"] = f"{self.replaced} atoms"
-        return "\n".join(f"{name:>10}: {text}" for name, text in rows.items())
+        return rows
+
+    def __str__(self) -> str:
+        return "\n".join(f"{name:>10}: {text}" for name, text in self._facts().items())
 
     __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        from pursuit.base import html
+
+        curve = html.sparkline(self.trace.share, "the share left out, batch by batch")
+        return html.page("Learned", html.facts(self._facts(), {"trace of what is left": curve}))

@@ -170,8 +170,8 @@ class Result:
         """Value against iterations."""
         return self.trace.plot(ax=ax, **options)
 
-    def __str__(self) -> str:
-        rows = {
+    def _facts(self) -> dict[str, str]:
+        return {
             "method": self.method,
             "status": f"{self.status.name}: {self.message}",
             "value": f"{self.value:.10g}",
@@ -182,7 +182,15 @@ class Result:
             f"{self.counts.oracle_calls} oracle calls",
             "certificate": self._proved(),
         }
-        return "\n".join(f"{name:>11}: {text}" for name, text in rows.items())
+
+    def __str__(self) -> str:
+        return "\n".join(f"{name:>11}: {text}" for name, text in self._facts().items())
+
+    def _repr_html_(self) -> str:
+        from pursuit.base import html
+
+        curve = html.sparkline(self.trace.value, "the value, observation by observation")
+        return html.page("Result", html.facts(self._facts(), {"trace of the value": curve}))
 
     def _proved(self) -> str:
         """The certificate, where it is there or costs next to nothing."""

@@ -140,21 +140,42 @@ class Unmixing:
         return arrays
 
     def __repr__(self) -> str:
-        r, bands = self.endmembers.shape
-        degrees = np.degrees(self.angles)
-        lines = [
-            f"{len(self)} pixels of {bands} bands unmixed into {r} endmembers",
-            f"  constraint: {self.constraint}",
-            f"  relative error: {100 * self.relative_error:.4g} %",
-            f"  spectral angle: median {np.median(degrees):.3g}°, largest {degrees.max():.3g}°",
-        ]
-        means, most = self.abundances.mean(axis=0), np.bincount(self.dominant, minlength=r)
+        more = len(self.endmembers) - LISTED
+        lines = [self._title(), *(f"  {name}: {text}" for name, text in self._facts().items())]
         lines += [
-            f"  {self.names[k]}: mean abundance {means[k]:.4g}, largest in {most[k]} pixels"
-            for k in range(min(r, LISTED))
+            f"  {name}: mean abundance {mean}, largest in {most} pixels"
+            for name, mean, most in self._shares()
         ]
-        lines += [f"  and {r - LISTED} more"] * (r > LISTED)
+        lines += [f"  and {more} more"] * (more > 0)
         return "\n".join(lines + [f"  warning: {self.warning}"] * (self.warning is not None))
+
+    def _repr_html_(self) -> str:
+        from pursuit.base import html
+
+        curve = html.distribution(self.residual_norms, "residual norms, largest first")
+        about = self._facts() | ({"warning": self.warning} if self.warning else {})
+        shares = html.columns(("endmember", "mean abundance", "largest in pixels"), self._shares())
+        return html.page(
+            self._title(), html.facts(about, {"residual norms, sorted": curve}), shares
+        )
+
+    def _title(self) -> str:
+        r, bands = self.endmembers.shape
+        return f"{len(self)} pixels of {bands} bands unmixed into {r} endmembers"
+
+    def _facts(self) -> dict[str, str]:
+        degrees = np.degrees(self.angles)
+        return {
+            "constraint": self.constraint,
+            "relative error": f"{100 * self.relative_error:.4g} %",
+            "spectral angle": f"median {np.median(degrees):.3g}°, largest {degrees.max():.3g}°",
+        }
+
+    def _shares(self) -> list[tuple[str, str, str]]:
+        """Of the first endmembers: name, mean abundance, pixels in which it is the largest."""
+        r = len(self.endmembers)
+        means, most = self.abundances.mean(axis=0), np.bincount(self.dominant, minlength=r)
+        return [(self.names[k], f"{means[k]:.4g}", str(most[k])) for k in range(min(r, LISTED))]
 
     def _placed(self) -> Scene:
         if self.scene is None:
