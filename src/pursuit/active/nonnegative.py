@@ -15,8 +15,7 @@ import numpy as np
 
 from pursuit.active.active_set import EPS, ActiveMemory, Entry, no_places, rounding
 from pursuit.active.factor import DEPENDENT, Factor
-from pursuit.active.newton import descend
-from pursuit.active.orthogonal import ACCURACY
+from pursuit.active.newton import ACCURACY, descend
 from pursuit.active.restricted import over
 from pursuit.base.growing import Table
 from pursuit.base.validation import Array

@@ -14,7 +14,8 @@ from pursuit.active.active_set import (
     rounding,
 )
 from pursuit.active.factor import Factor
-from pursuit.active.newton import descend
+from pursuit.active.newton import ACCURACY, descend
+from pursuit.active.nonnegative import ConeCorrective
 from pursuit.active.overlapping import (
     Clusters,
     Correction,
@@ -28,9 +29,6 @@ from pursuit.points import Needs
 from pursuit.points.base import Point
 from pursuit.rules.advances import Advance, Improve
 from pursuit.rules.run import Progress, Run
-
-ACCURACY = 1e-11
-"""The slope over the atoms in use falls to this share of the first (for a quadratic: to zero)."""
 
 
 @dataclass(frozen=True)
@@ -54,8 +52,6 @@ class Corrective(Advance):
 
     def start(self, run: Run) -> Improve:
         if run.problem.atoms.one_sided:
-            from pursuit.active.nonnegative import ConeCorrective
-
             return ConeCorrective(run)
         memory = run.remember("active", CorrectiveMemory())
         spanned = _CorrectiveRun(run, memory)

@@ -7,11 +7,11 @@ draws a number.
 
 from __future__ import annotations
 
-from math import sqrt
 from typing import NamedTuple
 
 import numpy as np
 
+from pursuit.base.roots import next_weight
 from pursuit.base.validation import Array
 from pursuit.kernels.compiling import strict
 
@@ -22,6 +22,7 @@ PRODUCTS, ATOM, GAMMA, CORRELATION, BETA, BEST, WATCHED = range(7)
 has seen, counted from the start, and how many watches there were."""
 NOTHING = -1
 EPS = float(np.finfo(np.float64).eps)
+_next_weight = strict(next_weight)
 
 
 class IterationRules(NamedTuple):
@@ -120,8 +121,8 @@ def accelerated(
     steepest, own_probe = picks.size == 0, probes.size > 0
     for t in range(span[1] - span[0]):
         beta = notes[BETA]
-        alpha = (1 + sqrt(1 + 4 * beta * rules.L * rules.nu)) / (2 * rules.L * rules.nu)
-        beta += alpha  # α²Lν = β + α;  β ← β + α
+        alpha = _next_weight(beta, rules.L, rules.nu)  # α²Lν = β + α
+        beta += alpha
         _blend(alpha / beta, x, v, y)  # y_t = (1 − τ_t) x_t + τ_t v_t
         z = largest(y.bits) if steepest else picks[t]  # z_t = LMO_A(∇f(y_t)), or z_t ~ p
         u = probes[t] if own_probe else z  # z̃_t ~ p

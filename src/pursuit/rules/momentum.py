@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from math import inf, sqrt
+from math import inf
 from typing import ClassVar, NamedTuple
 
 from pursuit import geometry
 from pursuit.atoms.sampling import as_sampling
 from pursuit.base.errors import InputError
+from pursuit.base.roots import next_weight
 from pursuit.base.validation import positive
 from pursuit.geometry.guarantee import Guarantee, MissingConstant
 from pursuit.objectives.problem import Problem
@@ -222,8 +223,8 @@ class FixedNuStepper(Stepper):
 
     def step(self) -> Progress:
         beta = self.memory.beta
-        alpha = (1 + sqrt(1 + 4 * beta * self.L * self.nu)) / (2 * self.L * self.nu)
-        beta += alpha  # α²Lν = β + α;  β ← β + α
+        alpha = next_weight(beta, self.L, self.nu)  # α²Lν = β + α
+        beta += alpha  # β ← β + α
         y = self.x.blend(self.v, alpha / beta, out=self.y)  # y_t = (1 − τ_t) x_t + τ_t v_t
         if self._probe is None:
             progress = self._improve(y)  # x_{t+1} = y_t − γ z_t
