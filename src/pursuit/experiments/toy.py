@@ -15,7 +15,7 @@ from pursuit.atoms import Dictionary
 from pursuit.base.progress import Silent
 from pursuit.base.threads import single_threaded_blas
 from pursuit.base.validation import Array, count
-from pursuit.experiments.contest import Course, Field
+from pursuit.encoding.courses import Course, Field
 from pursuit.experiments.curves import CONTESTANTS, Curve, Panel, grid_up_to
 from pursuit.experiments.pictures import draw_panels
 
