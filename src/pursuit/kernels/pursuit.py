@@ -298,6 +298,8 @@ def _pursue(
     work: Scratch,
     r: int,
 ) -> int:
+    """Signal r. `_pursue_orthogonally` is its deliberate twin: a compiled loop over one signal
+    keeps its numbers in registers, and cannot be handed what differs."""
     c, norm2, goal2 = block.c[r], block.norm2[r], block.goal2[r]
     zero = rules.rounding * np.sqrt(norm2)
     used, steps, left2 = found.size[r], found.steps[r], found.residual2[r]
@@ -374,6 +376,7 @@ def _pursue_orthogonally(
     work: Scratch,
     r: int,
 ) -> int:
+    """Signal r; the deliberate twin of `_pursue`, with a factor that grows."""
     c, norm2, goal2 = block.c[r], block.norm2[r], block.goal2[r]
     used, steps, left2 = found.size[r], found.steps[r], found.residual2[r]
     zero, blur = rules.rounding * np.sqrt(norm2), 0.0
