@@ -32,6 +32,7 @@ from encode_peers import (
     torch_matching_pursuit,
     torch_omp,
 )
+from spams_blas import use_the_right_kernels
 from threadpoolctl import threadpool_info, threadpool_limits
 
 from pursuit import Encoder, encode
@@ -419,19 +420,6 @@ WORKLOADS: dict[str, Callable[[int], None]] = {
 }
 
 
-def use_the_right_kernels() -> None:
-    """Start again with OPENBLAS_CORETYPE set if a BLAS did not recognise the machine."""
-    if "spams" in ABSENT or "OPENBLAS_CORETYPE" in os.environ:
-        return
-    import spams  # noqa: F401
-
-    found = {lib["architecture"] for lib in threadpool_info() if lib["user_api"] == "blas"}
-    old = {"Prescott", "Core2", "Penryn", "Nehalem", "Katmai", "Atom", "Barcelona"}
-    if found & old and found - old:
-        os.environ["OPENBLAS_CORETYPE"] = next(iter(found - old))
-        os.execv(sys.executable, [sys.executable, *sys.argv])
-
-
 def chosen(arguments: argparse.Namespace) -> Iterator[tuple[str, Callable[[int], None]]]:
     for name, run in WORKLOADS.items():
         if not arguments.only or name in arguments.only:
@@ -444,7 +432,7 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=5, help="runs of each contestant")
     arguments = parser.parse_args()
     sys.stdout.reconfigure(line_buffering=True)  # type: ignore[union-attr]
-    use_the_right_kernels()
+    use_the_right_kernels(ABSENT)
     for name in ABSENT:
         print(f"{name} is not installed and is left out: python -m pip install 'pursuit[bench]'")
     describe_machine()

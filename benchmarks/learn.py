@@ -12,8 +12,6 @@ in dB when its patches are encoded up to the noise.
 from __future__ import annotations
 
 import argparse
-import os
-import sys
 from collections.abc import Callable, Iterator
 from itertools import product
 
@@ -30,7 +28,8 @@ from learn_peers import (
     sklearn_minibatch,
     spams_online,
 )
-from threadpoolctl import threadpool_info, threadpool_limits
+from spams_blas import use_the_right_kernels
+from threadpoolctl import threadpool_limits
 
 from pursuit import encode, learn
 from pursuit.files.data import find
@@ -353,25 +352,12 @@ SECTIONS: dict[str, Callable[[int], None]] = {
 }
 
 
-def use_the_right_kernels() -> None:
-    """Start again with OPENBLAS_CORETYPE set if the BLAS of SPAMS did not recognise the machine."""
-    if "spams" in ABSENT or "OPENBLAS_CORETYPE" in os.environ:
-        return
-    import spams  # noqa: F401
-
-    found = {lib["architecture"] for lib in threadpool_info() if lib["user_api"] == "blas"}
-    old = {"Prescott", "Core2", "Penryn", "Nehalem", "Katmai", "Atom", "Barcelona"}
-    if found & old and found - old:
-        os.environ["OPENBLAS_CORETYPE"] = next(iter(found - old))
-        os.execv(sys.executable, [sys.executable, *sys.argv])
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--only", nargs="+", choices=SECTIONS, default=["peers", "known", "noise"])
     parser.add_argument("--rounds", type=int, default=3)
     arguments = parser.parse_args()
-    use_the_right_kernels()
+    use_the_right_kernels(ABSENT)
     if ABSENT:
         print(f"not installed: {', '.join(ABSENT)}")
     with threadpool_limits(1):

@@ -1,6 +1,10 @@
 """What tests of codes share."""
 
+from dataclasses import replace
+
 import numpy as np
+
+from pursuit import Replay
 
 ARRAYS = ("indptr", "indices", "values", "residual_norms", "iterations", "statuses")
 
@@ -11,3 +15,15 @@ def assert_same(a, b):
         ours, theirs = getattr(a, name), getattr(b, name)
         assert ours.dtype == theirs.dtype, name
         assert np.array_equal(ours, theirs), name
+
+
+def replayed(method, rules, picks, probes):
+    """The method for `solve`, with the atoms that were drawn for one signal."""
+    advance, momentum = method.advance, method.momentum
+    if rules.picks is not None:
+        advance = replace(advance, direction=Replay(picks))
+    if rules.stiffness is not None:
+        # ν is fixed first: which value is safe depends on how the atoms are drawn.
+        probe = None if rules.probes is None else Replay(probes)
+        momentum = replace(momentum, nu=rules.stiffness, probe=probe)
+    return replace(method, advance=advance, momentum=momentum)

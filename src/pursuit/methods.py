@@ -64,14 +64,16 @@ class Method:
 
 def matching_pursuit(*, direction: Direction | None = None, step: Step | None = None) -> Method:
     """Algorithm 1, generalized matching pursuit: z = LMO(∇f(x)), x ← x − ⟨∇f(x), z⟩/(L‖z‖²) z."""
-    return Method("matching-pursuit", Greedy(direction or Steepest(), step or Smooth()), Plain())
+    find_z = direction or Steepest()  # line 3: z_t = LMO_A(∇f(x_t))
+    h = step or Smooth()  # line 4: x_{t+1} = x_t − ⟨∇f(x_t), z_t⟩/h(z_t) z_t, h(z) = L‖z‖²
+    return Method("matching-pursuit", Greedy(find_z, h), Plain())
 
 
 def affine_invariant(*, direction: Direction | None = None, L_A: float | None = None) -> Method:
     """Algorithm 2, affine-invariant matching pursuit: x ← x − ⟨∇f(x), z⟩/L_A z."""
-    return Method(
-        "affine-invariant", Greedy(direction or Steepest(), AffineInvariant(L_A)), Plain()
-    )
+    find_z = direction or Steepest()  # line 3: z_t = LMO_A(∇f(x_t))
+    h = AffineInvariant(L_A)  # line 4: x_{t+1} = x_t − ⟨∇f(x_t), z_t⟩/L_A z_t
+    return Method("affine-invariant", Greedy(find_z, h), Plain())
 
 
 def random_pursuit(*, sampling: object | None = None, step: Step | None = None) -> Method:
@@ -88,8 +90,10 @@ def accelerated_random(
     L: float | None = None,
 ) -> Method:
     """Algorithm 3, accelerated random pursuit; `nu` is ν′, computed exactly where not given."""
-    pick = direction or Random(sampling)
-    return Method("accelerated-random", Greedy(pick, step or Smooth(L)), FixedNu(nu, None, L))
+    sample_z = direction or Random(sampling)  # line 7: z_t ~ p
+    h = step or Smooth(L)  # line 8: x_{t+1} = y_t − ⟨∇f(y_t), z_t⟩/(L‖z_t‖²) z_t
+    pair = FixedNu(nu, None, L)  # lines 3 to 6: α, β, τ, y_t; line 9: v moves along z_t
+    return Method("accelerated-random", Greedy(sample_z, h), pair)
 
 
 def accelerated_matching_pursuit(
@@ -102,9 +106,11 @@ def accelerated_matching_pursuit(
     L: float | None = None,
 ) -> Method:
     """Algorithm 4, accelerated matching pursuit; where `nu` is not given, a safe ν is computed."""
-    advance = Greedy(direction or Steepest(), step or Smooth(L))
-    momentum = FixedNu(nu, probe or Random(sampling), L)
-    return Method("accelerated-matching-pursuit", advance, momentum)
+    find_z = direction or Steepest()  # line 7: z_t = LMO_A(∇f(y_t))
+    h = step or Smooth(L)  # line 8: x_{t+1} = y_t − ⟨∇f(y_t), z_t⟩/(L‖z_t‖²) z_t
+    sample_z = probe or Random(sampling)  # line 9: z̃_t ~ p
+    pair = FixedNu(nu, sample_z, L)  # lines 3 to 6: α, β, τ, y_t; line 10: v moves along z̃_t
+    return Method("accelerated-matching-pursuit", Greedy(find_z, h), pair)
 
 
 def greedy_greedy(

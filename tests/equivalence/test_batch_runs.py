@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from encoded import replayed
 
 from pursuit import (
     Dictionary,
@@ -46,18 +47,6 @@ def given(draws):
     return lambda rng, signals, span: draws[:, slice(*span)]
 
 
-def replayed(method, picks, probes, rules):
-    """The same method for `solve`, with the atoms of one signal."""
-    advance, momentum = method.advance, method.momentum
-    if rules.picks is not None:
-        advance = replace(advance, direction=Replay(picks))
-    if rules.stiffness is not None:
-        probe = None if rules.probes is None else Replay(probes)
-        # ν is fixed first: which value is safe depends on how the atoms are drawn.
-        momentum = replace(momentum, nu=rules.stiffness, probe=probe)
-    return replace(method, advance=advance, momentum=momentum)
-
-
 @pytest.mark.parametrize("name", METHODS)
 @pytest.mark.parametrize(("n", "steps"), [(6, SEGMENT + 900), (150, 1100)])
 def test_every_compiled_method_equals_solve_signal_by_signal(name, n, steps):
@@ -79,7 +68,7 @@ def test_every_compiled_method_equals_solve_signal_by_signal(name, n, steps):
         result = solve(
             SquaredDistance(signal),
             atoms,
-            replayed(METHODS[name], picks[i], probes[i], rules),
+            replayed(METHODS[name], rules, picks[i], probes[i]),
             max_iter=steps,
             tol=0,
             every=1,

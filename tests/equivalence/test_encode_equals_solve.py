@@ -1,11 +1,10 @@
 """encode() equals solve() signal by signal: random, the paper's accelerated, accelerated."""
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
+from encoded import replayed
 
-from pursuit import Dictionary, Encoder, Problem, Replay, SquaredDistance, encode, methods, solve
+from pursuit import Dictionary, Encoder, Problem, SquaredDistance, encode, methods, solve
 from pursuit.encoding.plan import Form
 from pursuit.encoding.runs import block_draws, rules_of
 
@@ -21,19 +20,6 @@ SIZES = [(6, 20), (30, 20), (70, 20)]
 def problem_of(n, d, seed):
     rng = np.random.default_rng(seed)
     return rng.standard_normal((n, d)) * rng.uniform(0.2, 5, (n, 1)), rng
-
-
-def replayed(name, rules, picks, probes):
-    """The method for `solve`, with the atoms that were drawn for one signal."""
-    method = methods.NAMED[name]()
-    advance, momentum = method.advance, method.momentum
-    if rules.picks is not None:
-        advance = replace(advance, direction=Replay(picks))
-    if rules.stiffness is not None:
-        # ν is fixed first: which value is safe depends on how the atoms are drawn.
-        probe = None if rules.probes is None else Replay(probes)
-        momentum = replace(momentum, nu=rules.stiffness, probe=probe)
-    return replace(method, advance=advance, momentum=momentum)
 
 
 def plan_of(name, shape, steps=STEPS):
@@ -58,7 +44,7 @@ def test_with_the_draws_of_its_block_every_signal_gets_the_code_of_solve(name, n
         expected = solve(
             SquaredDistance(signals[i]),
             atoms,
-            replayed(name, rules, picks, probes),
+            replayed(methods.NAMED[name](), rules, picks, probes),
             max_iter=steps,
             tol=0,
             unit_atoms=unit_atoms,
@@ -86,7 +72,7 @@ def test_a_residual_goal_is_met_at_the_step_at_which_solve_meets_it(name, n):
     rules = rules_of(methods.NAMED[name](), unit)
     picks, probes = block_draws(rules, 6, 1, 0, STEPS)
     for i, signal in enumerate(signals):
-        method = replayed(name, rules, picks[i], probes[i])
+        method = replayed(methods.NAMED[name](), rules, picks[i], probes[i])
         result = solve(SquaredDistance(signal), atoms, method, rtol=0.1, max_iter=STEPS, tol=0)
         assert codes.status(i) is result.status
         assert codes.iterations[i] == result.iterations > 3

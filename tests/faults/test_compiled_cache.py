@@ -52,6 +52,7 @@ def mark(package):
     [
         ("kernels/simd.py", True),
         ("base/status.py", True),
+        ("base/roots.py", True),
         ("report/page.py", False),
         ("solving/driver.py", False),
         ("base/errors.py", False),

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from scipy.optimize import minimize, nnls
+from unit.smooth_problems import SMOOTH, objective
 
 from pursuit import (
     Approximate,
@@ -10,10 +11,7 @@ from pursuit import (
     Cone,
     Coordinates,
     ExactLineSearch,
-    Function,
-    Huber,
     LeastSquares,
-    Logistic,
     Quadratic,
     SquaredDistance,
     Status,
@@ -183,29 +181,6 @@ def test_the_pursuits_of_one_atom_converge_to_the_nnls_value(method, n, d):
 # Any smooth f -------------------------------------------------------------------------------
 
 
-def smooth(name, rng, d):
-    X = rng.standard_normal((80, d))
-    y = np.sign(X[:, 0] + rng.standard_normal(80))
-    match name:
-        case "logistic":
-            return Logistic(X, y)
-        case "logistic with ridge":
-            return Logistic(X, y, l2=0.3)
-        case "Huber":
-            return Huber(X, 5 * rng.standard_normal(80), delta=0.7)
-        case "Huber with ridge":
-            return Huber(X, 5 * rng.standard_normal(80), delta=0.1, l2=0.2)
-        case "only a gradient":
-            return Function(
-                lambda x: float(np.cosh(X @ x / 4 - y / 2).sum()),
-                lambda x: X.T @ np.sinh(X @ x / 4 - y / 2) / 4,
-                shape=(d,),
-            )
-
-
-SMOOTH = ["logistic", "logistic with ridge", "Huber", "Huber with ridge", "only a gradient"]
-
-
 def bounded_lbfgs(f, atoms):
     solved = minimize(
         lambda a: f.value(a @ atoms),
@@ -232,7 +207,7 @@ def assert_optimal(f, atoms, result, accuracy):
 @pytest.mark.parametrize("name", SMOOTH)
 def test_orthogonal_pursuit_over_a_cone_is_optimal_for_any_smooth_f(name, n, seed):
     rng = np.random.default_rng(seed)
-    f, atoms = smooth(name, rng, 12), rng.standard_normal((n, 12))
+    f, atoms = objective(name, rng, 12), rng.standard_normal((n, 12))
     atoms /= np.linalg.norm(atoms, axis=1, keepdims=True)
     result = solve(f, Cone(atoms), "orthogonal", tol=1e-9)
     assert result.status is Status.CONVERGED
@@ -249,7 +224,7 @@ def test_orthogonal_pursuit_over_a_cone_is_optimal_for_any_smooth_f(name, n, see
 @pytest.mark.parametrize("name", ["logistic with ridge", "Huber", "only a gradient"])
 def test_matching_pursuit_over_a_cone_is_optimal_for_any_smooth_f(name, step):
     rng = np.random.default_rng(5)
-    f, atoms = smooth(name, rng, 12), rng.standard_normal((9, 12))
+    f, atoms = objective(name, rng, 12), rng.standard_normal((9, 12))
     atoms /= np.linalg.norm(atoms, axis=1, keepdims=True)
     result = solve(f, Cone(atoms), methods.matching_pursuit(step=step), tol=1e-8, max_iter=20_000)
     assert result.status is Status.CONVERGED

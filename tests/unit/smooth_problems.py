@@ -2,7 +2,22 @@
 
 import numpy as np
 
-from pursuit import Function, Huber, LeastSquares, Logistic, Quadratic, SquaredDistance
+from pursuit import (
+    Dictionary,
+    Function,
+    Huber,
+    LeastSquares,
+    Logistic,
+    Quadratic,
+    SquaredDistance,
+)
+
+
+def problem(seed=0, n=30, d=12):
+    """Least squares over a dictionary."""
+    rng = np.random.default_rng(seed)
+    A, Z = rng.standard_normal((2 * d, d)), rng.standard_normal((n, d))
+    return LeastSquares(A, rng.standard_normal(2 * d)), Dictionary(Z)
 
 
 def objective(name, rng, d=12):

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from unit.smooth_problems import problem
 
 from pursuit import (
     Adaptive,
@@ -29,12 +30,6 @@ from pursuit.methods import Method
 from pursuit.objectives.problem import Problem
 from pursuit.points import Needs, choose
 from pursuit.rules.run import Run
-
-
-def problem(seed=0, n=30, d=12):
-    rng = np.random.default_rng(seed)
-    A, Z = rng.standard_normal((2 * d, d)), rng.standard_normal((n, d))
-    return LeastSquares(A, rng.standard_normal(2 * d)), Dictionary(Z)
 
 
 def blend(advance=None, **options):

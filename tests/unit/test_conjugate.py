@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_array
 from scipy.sparse.linalg import LinearOperator, aslinearoperator
+from unit.smooth_problems import problem
 
 from pursuit import (
     Conjugate,
@@ -26,12 +27,6 @@ from pursuit.objectives.linear_models import LinearModel
 from pursuit.objectives.problem import Problem
 from pursuit.points import Needs, choose
 from pursuit.rules.run import Run
-
-
-def problem(seed=0, n=30, d=12):
-    rng = np.random.default_rng(seed)
-    A, Z = rng.standard_normal((2 * d, d)), rng.standard_normal((n, d))
-    return LeastSquares(A, rng.standard_normal(2 * d)), Dictionary(Z)
 
 
 def logistic(seed=0, samples=60, d=12, l2=0.1):

@@ -2,6 +2,7 @@
 
 import ast
 from pathlib import Path
+from statistics import median
 
 import pytest
 
@@ -105,6 +106,23 @@ def test_no_two_classes_share_a_name():
         if isinstance(node, ast.ClassDef)
     ]
     assert sorted({name for name in classes if classes.count(name) > 1}) == []
+
+
+def lines_of_body(function):
+    """Lines of a function without its signature and its docstring."""
+    body = function.body[1:] if ast.get_docstring(function) else function.body
+    return body[-1].end_lineno - body[0].lineno + 1 if body else 0
+
+
+def test_functions_are_short():
+    sizes = {
+        f"{path.relative_to(ROOT)}:{node.lineno}": lines_of_body(node)
+        for path in MODULES
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef))
+    }
+    assert {place: size for place, size in sizes.items() if size > 45} == {}
+    assert median(sizes.values()) <= 5
 
 
 def named(node):

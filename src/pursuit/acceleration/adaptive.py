@@ -14,7 +14,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from math import sqrt
 
 import numpy as np
 
@@ -22,6 +21,7 @@ from pursuit import geometry
 from pursuit.atoms.base import Atom
 from pursuit.atoms.sampling import Stream, as_sampling
 from pursuit.base.errors import InputError
+from pursuit.base.roots import next_weight
 from pursuit.base.validation import Array, count, positive
 from pursuit.geometry.guarantee import Guarantee, MissingConstant
 from pursuit.objectives.matrices import MatrixObjective
@@ -133,7 +133,7 @@ class AdaptiveStepper(Stepper):
         for _ in range(LOOKS):
             beta = memory.beta
             # α²κ = β + α; at β = 0 y is x whatever κ is
-            alpha = (1 + sqrt(1 + 4 * beta * kappa)) / (2 * kappa) if kappa else 1.0
+            alpha = next_weight(beta, kappa) if kappa else 1.0
             y = self.x.blend(self.v, alpha / (beta + alpha), out=self._y)
             energy, move = self._explore(y)
             progress = self._improve(y)  # x_{t+1} = y_t − γ z_t

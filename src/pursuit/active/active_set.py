@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from pursuit.active.newton import Apply
+from pursuit.active.newton import ACCURACY, Apply, descend
 from pursuit.atoms.base import Atom, FiniteAtoms
 from pursuit.base.growing import Numbers, Rows
 from pursuit.base.validation import Array
@@ -79,6 +79,7 @@ class Span(ABC):
 
     def __init__(self, problem: Problem) -> None:
         self.f, self.set = problem.f, problem.atoms
+        self.accuracy = ACCURACY if self.f.quadratic is None else 0.0
         # A product with one atom is this share of a product with all.
         self.share = 0.0 if self.set.finite is None else 1 / len(self.set.finite)
         self.finite = self.set.finite is not None
@@ -243,3 +244,42 @@ def rounding(span: Span, x: Point, steepness: float) -> float:
     shares = span.coefficients(x) * span.norms
     terms = steepness + float(np.sqrt(shares @ shares))
     return ULPS * EPS[x.coef.dtype] * terms
+
+
+def enough(span: Span, x: Point, memory: ActiveMemory) -> float:
+    """The slope, for atoms of length one in the metric, that is as good as zero."""
+    steepness = memory.steepness or 0.0  # it was met before
+    return max(span.accuracy * steepness, rounding(span, x, steepness))
+
+
+def correct(
+    span: Span, x: Point, memory: ActiveMemory, solve: Apply, room: Array | None = None
+) -> tuple[float, float]:
+    """x ← argmin f over x + span: the fully corrective step, for any f.
+
+    Parameters
+    ----------
+    solve
+        Solves with the metric of the span.
+    room
+        How far each coefficient may fall: the way ends where the first is at zero.
+
+    Returns
+    -------
+    tuple
+        The largest change of a coefficient, zero where x is the minimiser already, and a lower
+        bound on the decrease of f.
+    """
+    local, norms = span.at(x), span.norms
+
+    def newton(delta: Array, slopes: Array) -> Array:
+        return local.newton(delta, slopes, solve)
+
+    memory.first_steepness(float(np.max(np.abs(local.first) / norms)))
+    least = enough(span, x, memory)
+    delta, last = descend(local.slopes, local.first, newton, norms, least, room)
+    if not delta.any():
+        return 0.0, 0.0
+    decrease = local.decrease(delta, last)
+    span.move(x, delta)
+    return float(np.abs(delta).max()), decrease

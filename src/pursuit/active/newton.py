@@ -20,6 +20,8 @@ Slopes = Callable[[Array], Array]
 Direction = Callable[[Array, Array], Array]
 """(δ, slopes at δ) ↦ a step."""
 
+ACCURACY = 1e-11
+"""The slope over the atoms in use falls to this share of the first (for a quadratic: to zero)."""
 ROUNDS = 200
 """The most steps of one descent."""
 CLOSE, PATIENCE = 1e-5, 4

@@ -13,10 +13,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from pursuit.active.active_set import EPS, ActiveMemory, Entry, no_places, rounding
+from pursuit.active.active_set import EPS, ActiveMemory, Entry, correct, enough, no_places
 from pursuit.active.factor import DEPENDENT, Factor
-from pursuit.active.newton import descend
-from pursuit.active.orthogonal import ACCURACY
 from pursuit.active.restricted import over
 from pursuit.base.growing import Table
 from pursuit.base.validation import Array
@@ -46,7 +44,6 @@ class ConeCorrective:
         self.memory = run.remember("active", _ConeMemory())
         self.span, self.metric, self.factor = over(run.problem), Table(), Factor()
         f = run.problem.f.quadratic
-        self.accuracy = ACCURACY if f is None else 0.0
         self.isometric = f is not None and f.isometric
 
     def __call__(self, x: Point) -> Progress:
@@ -145,25 +142,9 @@ class ConeCorrective:
     def _descend(self, x: Point) -> float | None:
         """Towards the minimiser over the span, until a coefficient is zero: the decrease of f,
         or None where x is there already."""
-        local, norms = self.span.at(x), self.span.norms
         room = self.span.coefficients(x).astype(np.float64)
-
-        def newton(delta: Array, slopes: Array) -> Array:
-            return local.newton(delta, slopes, self.factor.solve)
-
-        self.memory.first_steepness(float(np.max(np.abs(local.first) / norms)))
-        enough = self._enough(x)
-        delta, last = descend(local.slopes, local.first, newton, norms, enough, room)
-        if not delta.any():
-            return None
-        decrease = local.decrease(delta, last)
-        self.span.move(x, delta)
-        return decrease
-
-    def _enough(self, x: Point) -> float:
-        """The slope, for atoms of length one in the metric, that is as good as zero."""
-        steepness = self.memory.steepness or 0.0  # it was met before
-        return max(self.accuracy * steepness, rounding(self.span, x, steepness))
+        gamma, decrease = correct(self.span, x, self.memory, self.factor.solve, room)
+        return decrease if gamma else None
 
     def _bring_back(self, x: Point, gone: dict[int, float]) -> bool:
         """Let in again the atom that would grow most, of those that went; False if none would."""
@@ -171,7 +152,7 @@ class ConeCorrective:
             places, norms = np.array(list(gone)), np.array(list(gone.values()))
             slopes = x.correlations()[places] / norms
             k = int(np.argmin(slopes))
-            if not slopes[k] < -self._enough(x):
+            if not slopes[k] < -enough(self.span, x, self.memory):
                 return False
             del gone[int(places[k])]
             if self._admit(x, int(places[k])):

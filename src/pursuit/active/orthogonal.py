@@ -7,14 +7,9 @@ from typing import ClassVar
 
 import numpy as np
 
-from pursuit.active.active_set import (
-    EPS,
-    Entry,
-    largest_slope,
-    rounding,
-)
+from pursuit.active.active_set import EPS, Entry, correct, largest_slope
 from pursuit.active.factor import Factor
-from pursuit.active.newton import descend
+from pursuit.active.nonnegative import ConeCorrective
 from pursuit.active.overlapping import (
     Clusters,
     Correction,
@@ -23,14 +18,10 @@ from pursuit.active.overlapping import (
 )
 from pursuit.active.restricted import over
 from pursuit.atoms.base import Atom
-from pursuit.base.validation import Array
 from pursuit.points import Needs
 from pursuit.points.base import Point
 from pursuit.rules.advances import Advance, Improve
 from pursuit.rules.run import Progress, Run
-
-ACCURACY = 1e-11
-"""The slope over the atoms in use falls to this share of the first (for a quadratic: to zero)."""
 
 
 @dataclass(frozen=True)
@@ -54,8 +45,6 @@ class Corrective(Advance):
 
     def start(self, run: Run) -> Improve:
         if run.problem.atoms.one_sided:
-            from pursuit.active.nonnegative import ConeCorrective
-
             return ConeCorrective(run)
         memory = run.remember("active", CorrectiveMemory())
         spanned = _CorrectiveRun(run, memory)
@@ -89,31 +78,15 @@ class _CorrectiveRun:
         self.memory = memory
         self.span, self.factor = over(run.problem), Factor()
         self.finite = self.span.finite
-        self.accuracy = ACCURACY if run.problem.f.quadratic is None else 0.0
 
     def __call__(self, x: Point) -> Progress:
         self._follow(x)
         z, c = self._choose(x)
-        gamma, decrease = self._correct(x) if len(self.span) else (0.0, 0.0)
+        gamma, decrease = 0.0, 0.0
+        if len(self.span):
+            gamma, decrease = correct(self.span, x, self.memory, self.factor.solve)
         slope = largest_slope(x) if self.finite else abs(c)
         return Progress(z, gamma, c, slope, decrease)
-
-    def _correct(self, x: Point) -> tuple[float, float]:
-        """Minimise over the span; the largest change of a coefficient, and the decrease of f."""
-        local, norms = self.span.at(x), self.span.norms
-
-        def newton(delta: Array, slopes: Array) -> Array:
-            return local.newton(delta, slopes, self.factor.solve)
-
-        steepness = float(np.max(np.abs(local.first) / norms))
-        steepness = self.memory.first_steepness(steepness)
-        enough = max(self.accuracy * steepness, rounding(self.span, x, steepness))
-        delta, last = descend(local.slopes, local.first, newton, norms, enough)
-        if not delta.any():
-            return 0.0, 0.0
-        decrease = local.decrease(delta, last)
-        self.span.move(x, delta)
-        return float(np.abs(delta).max()), decrease
 
     # Which atoms are in use -------------------------------------------------------------
 

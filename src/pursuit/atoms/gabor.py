@@ -11,6 +11,7 @@ import numpy as np
 from pursuit.atoms.base import Atom, AtomSet
 from pursuit.atoms.forms import AtomForm
 from pursuit.atoms.frames import FrameGrid
+from pursuit.atoms.overlaps import overlaps_of
 from pursuit.base.errors import InputError
 from pursuit.base.validation import Array, extent, non_negative, number, shown
 
@@ -123,8 +124,6 @@ class Gabor(AtomSet):
     @cached_property
     def overlaps(self) -> WindowOverlaps:
         """The inner products of atoms, for compiled code."""
-        from pursuit.atoms.overlaps import overlaps_of
-
         return overlaps_of(self.grid, self.cut, np.result_type(self.kept_dtype, np.complex64))
 
     # The oracle -----------------------------------------------------------------------------

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, cast
 import typer
 
 from pursuit.commands.options import in_options
+from pursuit.files.tables import read_matrix
 
 if TYPE_CHECKING:
     from pursuit.atoms import Dictionary
@@ -36,7 +37,6 @@ def constants(
     proved interval, what is proved about it and the theorem that it serves.
     """
     from pursuit.atoms import Dictionary
-    from pursuit.files.tables import read_matrix
 
     with in_options({"atoms": str(file), "variable": "--variable"}):
         given = Dictionary(read_matrix(file, variable, columns))

@@ -7,7 +7,12 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from pursuit.base.archive import whole_file
+from pursuit.base.errors import InputError
+from pursuit.base.progress import bar
 from pursuit.commands.options import in_options, new_file
+from pursuit.files.npy import npy_header
+from pursuit.files.tables import read_matrix
 
 if TYPE_CHECKING:
     from pursuit.base.validation import Array
@@ -39,9 +44,7 @@ def decode(
 
     pursuit decode codes --dictionary atoms.npy -o fit.npy
     """
-    from pursuit.base.errors import InputError
     from pursuit.encoding.folder import open_folder
-    from pursuit.files.tables import read_matrix
 
     if out.suffix.lower() != ".npy":
         raise InputError(f"--out: expected a file that ends in .npy, got {out}")
@@ -55,10 +58,6 @@ def decode(
 def _write(codes: StoredCodes, atoms: Array, out: Path, columns: bool) -> None:
     """The product, a part of its rows at a time."""
     import numpy as np
-
-    from pursuit.base.archive import whole_file
-    from pursuit.base.progress import bar
-    from pursuit.files.npy import npy_header
 
     shape, dtype = (len(codes), atoms.shape[1]), np.result_type(codes.dtype, atoms)
     with whole_file(out) as path, open(path, "wb") as file, bar("decode", len(codes)) as shown:

@@ -10,7 +10,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from pursuit.base.errors import InputError
+from pursuit.base.precision import norm
 from pursuit.commands.options import in_options, new_file
+from pursuit.files.sounds import read_sound
 
 if TYPE_CHECKING:
     from pursuit.base.validation import Array
@@ -79,7 +81,6 @@ def decompose(
     """
     from pursuit.decomposing import decompose as decompose_signal
     from pursuit.decomposing.book_files import ending
-    from pursuit.files.sounds import read_sound
 
     ending("--out", out)
     new_file(out, force)
@@ -125,7 +126,6 @@ def _numbers(text: str) -> list[int]:
 
 def _together(book: Book, samples: Array) -> float:
     """The ratio over all channels at once, in dB."""
-    from pursuit.base.precision import norm
     from pursuit.decomposing.book import decibels
 
     return decibels(norm(samples), norm(samples - book.rebuild()))

@@ -7,8 +7,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from pursuit.base.archive import whole_file
 from pursuit.base.errors import InputError
 from pursuit.commands.options import different_files, in_options, new_file
+from pursuit.files.pictures import kind_of, read_picture, write_picture
 
 if TYPE_CHECKING:
     from pursuit.learning.denoising import Denoised
@@ -48,7 +50,6 @@ def denoise(
 
     pursuit denoise photo.png -o clean.png --noise 25
     """
-    from pursuit.files.pictures import kind_of, read_picture, write_picture
     from pursuit.learning.denoising import denoise as denoise_pixels
 
     written = {"--out": out, "--atoms": atoms}
@@ -89,8 +90,6 @@ def _summary(done: Denoised, estimated: bool, out: Path) -> str:
 
 def _draw(done: Denoised, path: Path) -> None:
     """The atoms of the lightness."""
-    from pursuit.base.archive import whole_file
-
     learned = done.learned[0]
     if learned is None:
         raise InputError("--atoms: none was learned, no patch of the picture stands out of noise")

@@ -10,7 +10,9 @@ from typing import Annotated, Any
 import typer
 
 from pursuit.base.errors import InputError
+from pursuit.commands.cluster import on_cluster
 from pursuit.commands.options import in_options
+from pursuit.files.tables import read_matrix
 
 METHODS = (
     "matching-pursuit",
@@ -119,9 +121,7 @@ def encode(
     pursuit encode signals.npy --dictionary atoms.npy -o codes --nonzero 10
     """
     from pursuit.atoms.cone import Cone
-    from pursuit.commands.cluster import on_cluster
     from pursuit.encoding import encode as encode_signals
-    from pursuit.files.tables import read_matrix
 
     with in_options({"variable": "--dictionary-variable"}):
         atoms = read_matrix(dictionary, dictionary_variable, columns)
@@ -164,7 +164,6 @@ def read_signals(path: Path, variable: str | None, columns: bool, elsewhere: boo
     """The signals; those of a .npy or .zarr file stay on the disk, for workers to read there."""
     from pursuit.encoding.chunks import from_npy, from_zarr, in_memory, is_zarr
     from pursuit.encoding.rows import npy_rows
-    from pursuit.files.tables import read_matrix
 
     alone = path.suffix.lower() == ".npy" or is_zarr(path)
     if not alone:

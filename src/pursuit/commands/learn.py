@@ -9,9 +9,12 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from pursuit.base.archive import whole_file
 from pursuit.base.errors import InputError
 from pursuit.commands.encode import INTERRUPTED, read_signals
 from pursuit.commands.options import different_files, in_options, new_file
+from pursuit.files.tables import read_matrix
+from pursuit.learning import learn as learn_atoms
 
 if TYPE_CHECKING:
     from pursuit.base.validation import Array
@@ -93,9 +96,6 @@ def learn(
 
     pursuit learn signals.npy --atoms 256 --nonzero 8 -o dictionary.npy
     """
-    from pursuit.files.tables import read_matrix
-    from pursuit.learning import learn as learn_atoms
-
     if out.suffix.lower() != ".npy":
         raise InputError(f"--out: expected a file that ends in .npy, got {out}")
     new_file(out, force)
@@ -128,8 +128,6 @@ def learn(
 
 def _write(atoms: Array, out: Path) -> None:
     import numpy as np
-
-    from pursuit.base.archive import whole_file
 
     with whole_file(out) as part, part.open("wb") as file:
         np.save(file, atoms, allow_pickle=False)

@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from pursuit.commands.options import in_options, new_file
+from pursuit.files.sounds import Sound, write_sound
 
 
 def rebuild(
@@ -26,7 +27,6 @@ def rebuild(
     pursuit rebuild book.npz -o sound.wav
     """
     from pursuit.decomposing import Book
-    from pursuit.files.sounds import Sound, write_sound
 
     new_file(out, force)
     with in_options({"book": str(book), "out": "--out"}):

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from pursuit import plots
 from pursuit.base.errors import InputError
 from pursuit.base.progress import bar
 from pursuit.base.validation import count, one_of
@@ -162,7 +163,6 @@ def _colour(verdict: str) -> str:
 
 def _check_output(out: Path) -> None:
     """Find out before the work whether its results can be drawn and written."""
-    from pursuit import plots
     from pursuit.report.page import require_templates
 
     plots.figure(1, 1)

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from pursuit.base.archive import whole_file
 from pursuit.base.errors import InputError
 from pursuit.base.progress import Silent, bar
 from pursuit.base.validation import count
@@ -210,8 +211,6 @@ def _page(findings: Findings, how: How) -> str:
 
 
 def _write(unmixing: Unmixing, page: str, outputs: Outputs) -> None:
-    from pursuit.base.archive import whole_file
-
     for path in outputs.numbers:
         unmixing.save(path)
     if outputs.endmembers is not None:

@@ -9,6 +9,7 @@ from typing import Annotated
 
 import typer
 
+from pursuit.base.archive import writable_path
 from pursuit.base.errors import InputError
 from pursuit.base.validation import one_of, positive
 from pursuit.commands.options import in_options
@@ -184,7 +185,6 @@ def unmix(
 
 def _check_outputs(outputs: Outputs) -> None:
     """Find out before the work whether its results can be written."""
-    from pursuit.base.archive import writable_path
     from pursuit.unmixing import exports
 
     wanted: list[tuple[str, Path, tuple[str, ...]]]

@@ -10,8 +10,10 @@ from typing import TYPE_CHECKING, Any, overload
 import numpy as np
 
 from pursuit.atoms.base import FiniteAtoms
+from pursuit.base.cores import thread_count
 from pursuit.base.errors import InputError
 from pursuit.base.progress import bar
+from pursuit.base.threads import single_threaded_blas
 from pursuit.base.validation import Array, count, flag, non_negative, one_of
 from pursuit.encoding.chunks import DaskArray
 from pursuit.encoding.codes import Codes
@@ -75,7 +77,6 @@ class Encoder:
             self.method = only_forward(self.method, self.nonnegative)
         self.unit_atoms = flag("unit_atoms", unit_atoms) and not self.method.forward_only
         # The compiled part is loaded here: importing this module costs nothing.
-        from pursuit.base.cores import thread_count
         from pursuit.encoding.job import Goal
         from pursuit.encoding.prepare import real_rows
 
@@ -128,8 +129,6 @@ class Encoder:
     @property
     def threads(self) -> int:
         """Python threads of a call in this process."""
-        from pursuit.base.cores import thread_count
-
         return thread_count(self._asked)
 
     @property
@@ -201,7 +200,6 @@ class Encoder:
             from pursuit.encoding.lazy import lazy_codes
 
             return lazy_codes(self, rows.chunks)
-        from pursuit.base.threads import single_threaded_blas
         from pursuit.encoding import stream
 
         with single_threaded_blas:  # once for all the steps that ask for it
@@ -222,7 +220,6 @@ class Encoder:
 
     def prepared(self, rows: SignalRows) -> Prepared:
         """The dictionary, ready for signals of this type."""
-        from pursuit.base.threads import single_threaded_blas
         from pursuit.encoding.prepared import Prepared
 
         job = self.job(rows)
@@ -233,7 +230,6 @@ class Encoder:
 
     def job(self, rows: SignalRows | Array) -> Job:
         """What is done to signals of this type, and how."""
-        from pursuit.base.threads import single_threaded_blas
         from pursuit.encoding.prepare import common_type
 
         dtype = common_type(rows.dtype, self.matrix.dtype)

@@ -9,7 +9,6 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterator
 from dataclasses import dataclass
-from math import sqrt
 from typing import Any
 
 import numpy as np
@@ -17,6 +16,7 @@ import numpy as np
 from pursuit.base.cores import thread_count
 from pursuit.base.errors import InputError
 from pursuit.base.progress import Silent
+from pursuit.base.roots import next_weight
 from pursuit.base.threads import for_each_block
 from pursuit.base.validation import Array, count, real_array, shaped_array
 from pursuit.kernels.runs import (
@@ -95,7 +95,7 @@ class Schedule:
     def _next(self, stiffness: float) -> tuple[Array, Array]:
         alphas, taus = np.empty(SEGMENT), np.empty(SEGMENT)
         for k in range(SEGMENT):
-            alpha = (1 + sqrt(1 + 4 * self._beta * stiffness)) / (2 * stiffness)
+            alpha = next_weight(self._beta, stiffness)
             self._beta += alpha
             alphas[k], taus[k] = alpha, alpha / self._beta
         return alphas.astype(self._dtype), taus.astype(self._dtype)

@@ -15,8 +15,6 @@ from pursuit.methods import Method
 from pursuit.plots import HUGE
 
 POINTS_PER_DECADE = 40
-RESOLUTION = 1e-12
-"""Losses below this share of the first one are rounding, and equal."""
 TRIED = 2.0 ** -np.arange(0, 3.5, 0.5)
 """Shares of the safe ν that the one tuned in hindsight is chosen from; below, all runs diverge."""
 

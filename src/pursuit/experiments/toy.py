@@ -15,8 +15,9 @@ from pursuit.atoms import Dictionary
 from pursuit.base.progress import Silent
 from pursuit.base.threads import single_threaded_blas
 from pursuit.base.validation import Array, count
-from pursuit.experiments.contest import Course, Field
+from pursuit.encoding.courses import Course, Field
 from pursuit.experiments.curves import CONTESTANTS, Curve, Panel, grid_up_to
+from pursuit.experiments.pictures import draw_panels
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -85,8 +86,6 @@ def run(
 
 def draw(panels: list[Panel]) -> Figure:
     """One row of pictures for each panel: loss against iterations and against products."""
-    from pursuit.experiments.pictures import draw_panels
-
     runs = panels[0].runs
     return draw_panels(panels, f"Toy data, {runs} problems: median, 10th to 90th percentile")
 

@@ -14,9 +14,10 @@ from pursuit.atoms import Dictionary
 from pursuit.base.progress import Silent
 from pursuit.base.threads import single_threaded_blas
 from pursuit.base.validation import Array, count
+from pursuit.encoding.courses import Field
 from pursuit.encoding.runs import BLOCK
-from pursuit.experiments.contest import Field
 from pursuit.experiments.curves import CONTESTANTS, Curve, Panel, grid_up_to
+from pursuit.experiments.pictures import draw_panels
 from pursuit.experiments.urban_data import Pixels, urban
 
 if TYPE_CHECKING:
@@ -73,8 +74,6 @@ def run(
 
 def draw(panel: Panel) -> Figure:
     """Loss against iterations and against products."""
-    from pursuit.experiments.pictures import draw_panels
-
     return draw_panels([panel], f"{panel.name}: the mean over all pixels")
 
 

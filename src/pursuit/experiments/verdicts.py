@@ -15,7 +15,8 @@ from itertools import pairwise
 import numpy as np
 
 from pursuit.base.validation import Array
-from pursuit.experiments.curves import CONTESTANTS, RESOLUTION, Curve, Panel
+from pursuit.encoding.courses import RESOLUTION
+from pursuit.experiments.curves import CONTESTANTS, Curve, Panel
 from pursuit.plots import HUGE
 
 HOLDS, FAILS = "holds", "does not hold"

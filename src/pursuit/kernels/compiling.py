@@ -39,11 +39,13 @@ def compiled(**options: Any) -> Callable[[Function], Function]:
 def mark() -> str:
     """A mark of the files that kernels are made of as they are: names, sizes and times.
 
-    They are this room's, and the codes of statuses that kernels hold as constants.
+    They are this room's, the codes of statuses that kernels hold as constants, and the root that
+    they share with the rules.
     """
     room = Path(__file__).parent
+    base = [room.parent / "base" / name for name in ("status.py", "roots.py")]
     seen = blake2b(digest_size=16)
-    for path in [*sorted(room.glob("*.py")), room.parent / "base" / "status.py"]:
+    for path in [*sorted(room.glob("*.py")), *base]:
         about = path.stat()
         seen.update(f"{path} {about.st_size} {about.st_mtime_ns}".encode())
     return seen.hexdigest()

@@ -219,7 +219,8 @@ def step_from_residuals(
 ) -> None:
     """One step of matching pursuit over a cone for each signal of `live`.
 
-    ``block.c[k]`` are the slopes of signal ``live[k]``, `rest` the residuals of all.
+    The deliberate twin of `matching_pursuit` without a Gram matrix. ``block.c[k]`` are the
+    slopes of signal ``live[k]``, `rest` the residuals of all.
     """
     c, n = block.c.reshape(-1), block.c.shape[1]
     for k in range(live.size):
@@ -504,7 +505,8 @@ def step_orthogonally(
 ) -> None:
     """One step of orthogonal pursuit over a cone for each signal of `live`.
 
-    ``block.c[k]`` are the slopes of signal ``live[k]``, `rest` the residuals of all.
+    The deliberate twin of `orthogonal` without a Gram matrix. ``block.c[k]`` are the
+    slopes of signal ``live[k]``, `rest` the residuals of all.
     """
     c, n = block.c.reshape(-1), block.c.shape[1]
     for k in range(live.size):

@@ -7,11 +7,11 @@ draws a number.
 
 from __future__ import annotations
 
-from math import sqrt
 from typing import NamedTuple
 
 import numpy as np
 
+from pursuit.base.roots import next_weight
 from pursuit.base.validation import Array
 from pursuit.kernels.compiling import strict
 
@@ -22,6 +22,7 @@ PRODUCTS, ATOM, GAMMA, CORRELATION, BETA, BEST, WATCHED = range(7)
 has seen, counted from the start, and how many watches there were."""
 NOTHING = -1
 EPS = float(np.finfo(np.float64).eps)
+_next_weight = strict(next_weight)
 
 
 class IterationRules(NamedTuple):
@@ -89,15 +90,17 @@ def plain(
 ) -> tuple[int, int]:
     """Iterations span[0] up to span[1] of Algorithm 1, 2 or random pursuit (`picks`: its atoms).
 
+    The compiled twin of `momentum.Plain` over `advances.Greedy`, as `runs.plain` is for signals.
+
     Returns how many were made, and the atom whose Gram row is missing or NOTHING.
     """
     steepest = picks.size == 0
     for t in range(span[1] - span[0]):
-        z = largest(x.bits) if steepest else picks[t]  # z_t = LMO_A(∇f(x_t)), or z_t ~ p
+        z = largest(x.bits) if steepest else picks[t]  # line 3: z_t = LMO_A(∇f(x_t)), or z_t ~ p
         if not rules.known[z]:
             return t, z
         c = np.float64(x.s[z])
-        _move(rules.gram, c / rules.bounds[z], z, x)  # x_{t+1} = x_t − γ z_t
+        _move(rules.gram, c / rules.bounds[z], z, x)  # line 4: x_{t+1} = x_t − γ z_t
         _note(rules, z, c, notes)
         if _may_end(ends, x, span[0] + t + 1, notes, steepest):
             return t + 1, NOTHING
@@ -115,23 +118,27 @@ def accelerated(
     span: tuple[int, int],
     notes: Array,
 ) -> tuple[int, int]:
-    """The same for Algorithms 3 and 4. After an odd number of iterations x is in y."""
+    """The same for Algorithms 3 and 4. After an odd number of iterations x is in y.
+
+    The compiled twin of `momentum.FixedNu` over `advances.Greedy`, as `runs.accelerated` is for
+    signals: there a value may differ in its last bit, here it may not.
+    """
     picks, probes = draws
     steepest, own_probe = picks.size == 0, probes.size > 0
     for t in range(span[1] - span[0]):
         beta = notes[BETA]
-        alpha = (1 + sqrt(1 + 4 * beta * rules.L * rules.nu)) / (2 * rules.L * rules.nu)
-        beta += alpha  # α²Lν = β + α;  β ← β + α
-        _blend(alpha / beta, x, v, y)  # y_t = (1 − τ_t) x_t + τ_t v_t
-        z = largest(y.bits) if steepest else picks[t]  # z_t = LMO_A(∇f(y_t)), or z_t ~ p
-        u = probes[t] if own_probe else z  # z̃_t ~ p
+        alpha = _next_weight(beta, rules.L, rules.nu)  # line 3: α²Lν = β_t + α
+        beta += alpha  # line 4
+        _blend(alpha / beta, x, v, y)  # lines 5, 6: y_t = (1 − τ_t) x_t + τ_t v_t
+        z = largest(y.bits) if steepest else picks[t]  # line 7: z_t = LMO_A(∇f(y_t)), or z_t ~ p
+        u = probes[t] if own_probe else z  # Algorithm 4, line 9: z̃_t ~ p
         if not rules.known[z]:
             return t, z
         if not rules.known[u]:
             return t, u
         c, along = np.float64(y.s[z]), np.float64(y.s[u])
-        _move(rules.gram, c / rules.bounds[z], z, y)  # x_{t+1} = y_t − γ z_t
-        _move(rules.gram, alpha * along, u, v)  # v_{t+1} = v_t − α ⟨∇f(y_t), z̃_t⟩ z̃_t
+        _move(rules.gram, c / rules.bounds[z], z, y)  # line 8: x_{t+1} = y_t − γ z_t
+        _move(rules.gram, alpha * along, u, v)  # last line: v_{t+1} = v_t − α ⟨∇f(y_t), z̃_t⟩ z̃_t
         notes[BETA] = beta
         _note(rules, z, c, notes)
         x, y = y, x

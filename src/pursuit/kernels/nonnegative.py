@@ -196,27 +196,6 @@ def _slope(
 
 
 @compiled
-def _steepest(
-    gram: Array,
-    b: Array,
-    active: Array,
-    size: int,
-    value: Array,
-    room: FitScratch,
-    k: int,
-    above: float,
-) -> int:
-    """The place outside with the largest slope greater than `above`; −1 if there is none."""
-    best = -1
-    for p in range(size):
-        if not (room.inside[p] or room.barred[p]):
-            slope = _slope(gram, b, active, value, room, k, p)
-            if slope > above:
-                best, above = p, slope
-    return best
-
-
-@compiled
 def _next_in(
     gram: Array,
     b: Array,
@@ -227,12 +206,18 @@ def _next_in(
     k: int,
     above: float,
 ) -> bool:
-    """Let the atom of largest slope in, passing over those that depend on the ones in use."""
+    """Let the atom outside of largest slope above `above` in, passing over those that depend on the
+    ones in use; False if there is none."""
     while True:
-        p = _steepest(gram, b, active, size, value, room, k, above)
-        if p < 0 or _enter(gram, active, room, k, p):
-            return p >= 0
-        room.barred[p] = True
+        best, top = -1, above
+        for p in range(size):
+            if not (room.inside[p] or room.barred[p]):
+                slope = _slope(gram, b, active, value, room, k, p)
+                if slope > top:
+                    best, top = p, slope
+        if best < 0 or _enter(gram, active, room, k, best):
+            return best >= 0
+        room.barred[best] = True
 
 
 @compiled

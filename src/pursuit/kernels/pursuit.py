@@ -196,6 +196,13 @@ def steepest(c: Array) -> Any:
 
 
 @inlined
+def _other(c: Array, j: int) -> Any:
+    """The atom that is steepest but for j, which is looked at no more."""
+    c[j] = 0
+    return steepest(c)
+
+
+@inlined
 def descend(c: Array, gamma: float, row: Array) -> Any:
     """c ← c − γ·row, and the argmax of the new \\|c_j\\|, in one pass."""
     step = c.dtype.type(gamma)
@@ -291,6 +298,8 @@ def _pursue(
     work: Scratch,
     r: int,
 ) -> int:
+    """Signal r. `_pursue_orthogonally` is its deliberate twin: a compiled loop over one signal
+    keeps its numbers in registers, and cannot be handed what differs."""
     c, norm2, goal2 = block.c[r], block.norm2[r], block.goal2[r]
     zero = rules.rounding * np.sqrt(norm2)
     used, steps, left2 = found.size[r], found.steps[r], found.residual2[r]
@@ -301,8 +310,7 @@ def _pursue(
             if abs(c[j]) <= zero * atoms.shortest:
                 status = CONVERGED
                 break
-            c[j] = 0  # rounding; so small a slope may be more for a shorter atom
-            j = steepest(c)
+            j = _other(c, j)  # rounding; so small a slope may be more for a shorter atom
             continue
         if gram.slot[j] < 0:
             missing = j
@@ -321,13 +329,19 @@ def _pursue(
         status = verdict(left2, goal2, used, steps, rules)
         if status == GOING:
             j = descend(c, gamma, gram.rows[gram.slot[j]])
-    found.size[r], found.steps[r], found.status[r] = used, steps, status
-    found.residual2[r] = left2
+    _write_down(found, r, used, steps, status, left2)
     if status != GOING:
         settle(atoms, rules, block, found, zero, work.rest, r)
         for k in range(used):
             work.place[found.chosen[r, k]] = 0
     return missing
+
+
+@inlined
+def _write_down(found: Outcome, r: int, used: int, steps: int, status: int, left2: float) -> None:
+    """Where a signal is left."""
+    found.size[r], found.steps[r], found.status[r] = used, steps, status
+    found.residual2[r] = left2
 
 
 # Orthogonal pursuit ----------------------------------------------------------------------
@@ -362,12 +376,12 @@ def _pursue_orthogonally(
     work: Scratch,
     r: int,
 ) -> int:
+    """Signal r; the deliberate twin of `_pursue`, with a factor that grows."""
     c, norm2, goal2 = block.c[r], block.norm2[r], block.goal2[r]
     used, steps, left2 = found.size[r], found.steps[r], found.residual2[r]
     zero, blur = rules.rounding * np.sqrt(norm2), 0.0
     for k in range(used):
-        doubt, blurred = _doubt(atoms, work, k, found.chosen[r, k])
-        zero, blur = zero + rules.rounding * doubt, blur + rules.rounding * blurred
+        zero, blur = _doubt(atoms, rules, work, k, found.chosen[r, k], zero, blur)
     status = verdict(left2, goal2, used, steps, rules)
     j, missing, refused = steepest(c), NOTHING, 0.0
     while status == GOING:
@@ -375,18 +389,15 @@ def _pursue_orthogonally(
             if abs(c[j]) <= zero * atoms.shortest:
                 status = STALLED if refused > 8 * zero else CONVERGED
                 break
-            c[j] = 0  # rounding; so small a slope may be more for a shorter atom
-            j = steepest(c)
+            j = _other(c, j)  # rounding; so small a slope may be more for a shorter atom
             continue
         if used == found.chosen.shape[1]:
             status = STALLED  # as many atoms as dimensions, and something is left by rounding
             break
         pivot = _pivot(work, used, j, atoms.norm2[j])
-        if pivot <= rules.dependent * atoms.norm2[j]:
-            # Active, or in the span of the active: go on with the others.
+        if pivot <= rules.dependent * atoms.norm2[j]:  # in the span of the active: pass it over
             refused = max(refused, abs(c[j]) / atoms.norm[j])
-            c[j] = 0
-            j = steepest(c)
+            j = _other(c, j)
             continue
         if gram.slot[j] < 0:
             missing = j
@@ -395,8 +406,7 @@ def _pursue_orthogonally(
         work.along[used] = c[j] * work.lower[used, used]
         found.chosen[r, used] = j
         left2 -= work.along[used] ** 2
-        doubt, blurred = _doubt(atoms, work, used, j)
-        zero, blur = zero + rules.rounding * doubt, blur + rules.rounding * blurred
+        zero, blur = _doubt(atoms, rules, work, used, j, zero, blur)
         used += 1
         steps += 1
         if goal2 >= 0 and (left2 <= rules.trust * norm2 or blur > BLURRED * left2):
@@ -405,8 +415,7 @@ def _pursue_orthogonally(
         status = verdict(left2, goal2, used, steps, rules)
         if status == GOING:
             j, refused = _extend(work, used - 1, c, gram.rows[gram.slot[j]]), 0.0
-    found.size[r], found.steps[r], found.status[r] = used, steps, status
-    found.residual2[r] = left2
+    _write_down(found, r, used, steps, status, left2)
     if status != GOING:
         solve_upper(work.lower, work.along, found.value[r], used)
         if blur > BLURRED * left2:
@@ -416,12 +425,15 @@ def _pursue_orthogonally(
 
 
 @inlined
-def _doubt(atoms: Atoms, work: Scratch, k: int, j: int) -> tuple[float, float]:
+def _doubt(
+    atoms: Atoms, rules: PursuitRules, work: Scratch, k: int, j: int, zero: float, blur: float
+) -> tuple[float, float]:
     """How far a short pivot magnifies rounding, in the slope of an atom of unit norm and, where it
     is short enough to be missed there, in ‖residual‖²."""
     nearness = work.lower[k, k] * atoms.norm[j]
     doubt = abs(work.along[k]) * nearness
-    return doubt, doubt * doubt if nearness * nearness > NEAR else 0.0
+    blurred = doubt * doubt if nearness * nearness > NEAR else 0.0
+    return zero + rules.rounding * doubt, blur + rules.rounding * blurred
 
 
 @compiled

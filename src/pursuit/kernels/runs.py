@@ -105,10 +105,10 @@ def plain(
             marks = marks_of(watch, i, span[0], len(h))
             used, left2 = np.int64(watch.found.size[i]), watch.found.residual2[i]
         for t in range(span[0], span[1]):
-            z = _largest(s, bits) if steepest else picks[i, t - span[0]]  # LMO_A(∇f(x_t)), or ~ p
+            z = _largest(s, bits) if steepest else picks[i, t - span[0]]  # line 3
             c, before = _slope(correlated, rows, s, z), coef[z]
             gamma = c / h[z]
-            _move(gamma, z, rows, coef, s)  # x_{t+1} = x_t − γ z_t
+            _move(gamma, z, rows, coef, s)  # line 4: x_{t+1} = x_t − γ z_t
             if (t + 1) % refresh == 0:
                 _recompute(rows, setting.first[i], coef, s)
             if mark < len(out.at) and out.at[mark] == t + 1:
@@ -157,14 +157,14 @@ def accelerated(
             marks = marks_of(watch, i, span[0], len(h))
         for t in range(span[0], span[1]):
             k = t - span[0]
-            _blend(tau[k], coef_v, coef)  # y_t = (1 − τ_t) x_t + τ_t v_t, in the place of x_t
+            _blend(tau[k], coef_v, coef)  # line 6: y_t = (1 − τ_t) x_t + τ_t v_t, over x_t
             _blend(tau[k], s_v, s)
-            z = _largest(s, bits) if steepest else picks[i, k]  # z_t = LMO_A(∇f(y_t)), or z_t ~ p
-            u = probes[i, k] if own_probe else z  # z̃_t ~ p
+            z = _largest(s, bits) if steepest else picks[i, k]  # line 7: LMO_A(∇f(y_t)), or ~ p
+            u = probes[i, k] if own_probe else z  # Algorithm 4, line 9: z̃_t ~ p
             c = _slope(correlated, rows, s, z)
             step_v = alpha[k] * (_slope(correlated, rows, s, u) if own_probe else c)
-            _move(c / h[z], z, rows, coef, s)  # x_{t+1} = y_t − γ z_t
-            _move(step_v, u, rows, coef_v, s_v)  # v_{t+1} = v_t − α ⟨∇f(y_t), z̃_t⟩ z̃_t
+            _move(c / h[z], z, rows, coef, s)  # line 8: x_{t+1} = y_t − γ z_t
+            _move(step_v, u, rows, coef_v, s_v)  # last line: v_{t+1} = v_t − α ⟨∇f(y_t), z̃_t⟩ z̃_t
             if (t + 1) % refresh == 0:
                 _recompute(rows, setting.first[i], coef, s)
                 _recompute(rows, setting.first[i], coef_v, s_v)

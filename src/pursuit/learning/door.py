@@ -6,14 +6,15 @@ import math
 import os
 from collections.abc import Callable
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING
 
+from pursuit.base.cores import thread_count
 from pursuit.base.errors import InputError
 from pursuit.base.progress import bar
+from pursuit.base.threads import single_threaded_blas
 from pursuit.base.validation import Array, count, flag, non_negative, one_of, positive
 from pursuit.learning.learned import Learned
-from pursuit.solving.state import Fingerprint, State
+from pursuit.solving.state import Fingerprint, State, check_outlet
 
 if TYPE_CHECKING:
     from pursuit.learning.round import Learner, Lesson
@@ -117,8 +118,6 @@ def learn(
     name = one_of("method", method, METHODS)
     n = count("n_atoms", n_atoms, minimum=1)
     # The compiled part is loaded here: importing this module costs nothing.
-    from pursuit.base.cores import thread_count
-    from pursuit.base.threads import single_threaded_blas
     from pursuit.learning.round import Lesson
     from pursuit.learning.run import LearningRun, Stop
     from pursuit.learning.signals import exponent_of, open_source
@@ -126,7 +125,7 @@ def learn(
     limits = Stop(_optional(non_negative, "tol", tol), _optional(positive, "max_time", max_time))
     turns = count("passes", passes, minimum=1)
     what = flag("nonnegative", nonnegative), turns, count("seed", seed), thread_count(threads)
-    _check_outlet(checkpoint)
+    check_outlet(checkpoint)
     source = open_source(signals, n)
     k, sample = _nonzero(n_nonzero, n, math.prod(source.shape)), source.sample(what[2])
     lesson = Lesson(n, k, *what, exponent_of(sample))
@@ -179,15 +178,6 @@ def _optional(
     check: Callable[[str, object], float], name: str, value: float | None
 ) -> float | None:
     return None if value is None else check(name, value)
-
-
-def _check_outlet(checkpoint: object) -> None:
-    if checkpoint is None:
-        return
-    if not isinstance(checkpoint, (str, os.PathLike)):
-        raise InputError(f"checkpoint: expected a path, got {type(checkpoint).__name__}")
-    if not Path(checkpoint).absolute().parent.is_dir():
-        raise InputError(f"checkpoint: there is no directory for {os.fspath(checkpoint)}")
 
 
 def _state(resume: object) -> State:

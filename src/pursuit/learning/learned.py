@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from pursuit import plots
 from pursuit.base.status import Status
 from pursuit.base.validation import Array
 from pursuit.solving.state import State
@@ -119,8 +120,6 @@ class Learned:
         `shape` says what an atom is, where that is not the shape of the signals that were given:
         ``(8, 8)`` a picture, ``(8, 8, 3)`` one in colour, ``(64,)`` a curve.
         """
-        from pursuit import plots
-
         order = np.argsort(-self.usage, kind="stable")
         return plots.atoms(self.atoms[order], ax=ax, shape=shape)
 

@@ -35,6 +35,7 @@ from pursuit.objectives.maps import (
     with_ones,
     with_rows_scaled,
 )
+from pursuit.objectives.recession import falling
 from pursuit.objectives.regression import Squares
 
 
@@ -269,8 +270,6 @@ class Quadratic(ThroughImage, QuadraticObjective):
     def unbounded(self, atoms: AtomSet, x: Array) -> str:
         if self.mu > len(self.H) * float(np.finfo(self.H.dtype).eps) * self.L:
             return ""
-        from pursuit.objectives.recession import falling
-
         return falling(self.H, self.gradient(x.astype(np.float64)), atoms)
 
     def value_at(self, x: Array, image: Array) -> float:

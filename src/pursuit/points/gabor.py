@@ -18,6 +18,7 @@ from pursuit.atoms.base import Atom, AtomSet
 from pursuit.atoms.gabor import Gabor, GaborAtom
 from pursuit.base.precision import norm
 from pursuit.base.validation import Array
+from pursuit.kernels import gabor as kernels
 from pursuit.objectives.base import Objective
 from pursuit.points.ambient import AmbientPoint
 from pursuit.points.base import Shift
@@ -125,8 +126,6 @@ class GaborPoint(AmbientPoint):
         return z, slope
 
     def largest_slope(self) -> float:
-        from pursuit.kernels import gabor as kernels
-
         if self.since[0] == NEVER:
             self._compute(self.ledger.size)
         assert self._kept is not None
@@ -135,8 +134,6 @@ class GaborPoint(AmbientPoint):
 
     def _energy(self, s: int, n: int, m: int) -> float:
         """That of the projection of b − x on a plane, in the scale of what is kept."""
-        from pursuit.kernels import gabor as kernels
-
         rows = self._rows(self.x)
         c, amplitudes = np.empty((2, len(rows)), np.complex128)
         atoms, place = self.atoms, (s, n, m)
@@ -157,8 +154,6 @@ class GaborPoint(AmbientPoint):
 
     def _follow(self, gamma: float) -> None:
         """x ← x − γz along the atom that was found best, and what that does to coefficients."""
-        from pursuit.kernels import gabor as kernels
-
         assert self._kept is not None
         assert self._offered is not None
         s, n, m, amplitudes = self._offered
@@ -185,8 +180,6 @@ class GaborPoint(AmbientPoint):
 
     def _best(self) -> tuple[GaborAtom, float]:
         """The atom with the largest projection as far as is known, and its true slope."""
-        from pursuit.kernels import gabor as kernels
-
         assert self._kept is not None
         frames, rows = self.atoms.frames, self._rows(self.x)
         c, amplitudes = np.empty((2, len(rows)), np.complex128)
@@ -210,8 +203,6 @@ class GaborPoint(AmbientPoint):
 
     def _compute(self, since: int) -> None:
         """All coefficients from x, when so many atoms were met."""
-        from pursuit.kernels import gabor as kernels
-
         grid, every = self.atoms.grid, self._residual(slice(None))
         if self._kept is None:
             self._kept = kernels.kept_for(len(every), grid.size, self.atoms.kept_dtype)
@@ -227,8 +218,6 @@ class GaborPoint(AmbientPoint):
 
     def _renew(self, s: int, n: int) -> None:
         """The coefficients of all frames that meet a frame, from x."""
-        from pursuit.kernels import gabor as kernels
-
         assert self._kept is not None
         grid = self.atoms.grid
         span = grid.span(s, n)
@@ -252,8 +241,6 @@ class GaborPoint(AmbientPoint):
     # At the end -----------------------------------------------------------------------------
 
     def assembled(self, atoms: AtomSet, origin: Array, weights: Array, places: Array) -> Array:
-        from pursuit.kernels import gabor as kernels
-
         x = origin.astype(np.float64)
         if len(places):
             seen = [self.ledger.seen[k] for k in places.tolist()]
@@ -263,8 +250,6 @@ class GaborPoint(AmbientPoint):
         return x.astype(self.coef.dtype)
 
     def slope_at(self, x: Array, atoms: AtomSet, scale: Array | None) -> float:
-        from pursuit.kernels import gabor as kernels
-
         grid, best = self.atoms.grid, 0.0
         rest = (self.scale * (self.b - self._rows(x))).astype(self.atoms.kept_dtype)
         for blocks in zip(*(grid.blocks(row) for row in rest), strict=True):

@@ -61,7 +61,11 @@ class Advance(ABC):
 
 @dataclass(frozen=True)
 class Greedy(Advance):
-    """One atom, one step: the body of Algorithms 1 and 2 and of random pursuit."""
+    """One atom, one step: lines 3 and 4 of Algorithms 1 and 2, lines 7 and 8 of 3 and 4 (from y).
+
+    h(z), by which line 4 divides, is L‖z‖² in Algorithm 1 (`Smooth`) and L_A in Algorithm 2
+    (`AffineInvariant`).
+    """
 
     direction: Direction = field(default_factory=Steepest)
     step: Step = field(default_factory=Smooth)
@@ -86,9 +90,9 @@ class Greedy(Advance):
             measure = within(run.problem.atoms.penalty, measure)
 
         def improve(x: Point) -> Progress:
-            z, c, slope = choose(x)  # z_t = LMO_A(∇f(x_t)), or z_t ~ p
-            gamma, decrease = measure(x, z, c)
-            x.move(gamma, z)  # x_{t+1} = x_t − γ z_t
+            z, c, slope = choose(x)  # line 3: z_t = LMO_A(∇f(x_t)), or z_t ~ p; c = ⟨∇f(x_t), z_t⟩
+            gamma, decrease = measure(x, z, c)  # line 4: γ = c / h(z_t)
+            x.move(gamma, z)  # line 4: x_{t+1} = x_t − γ z_t
             return Progress(z, gamma, c, slope, decrease)
 
         return improve

@@ -81,7 +81,7 @@ def as_direction(rule: Direction) -> Direction:
 
 @dataclass(frozen=True)
 class Steepest(Direction):
-    """z = LMO_A(∇f(x)), the line `Find z_t` of Algorithms 1, 2 and 4."""
+    """z = LMO_A(∇f(x)), `Find z_t`: line 3 of Algorithms 1 and 2, line 7 of Algorithm 4."""
 
     exact: ClassVar[bool] = True
 
@@ -183,7 +183,7 @@ class _Subsets(Sampling):
 
 @dataclass(frozen=True)
 class Random(Direction):
-    """z ~ p, the line `Sample z_t` of Algorithms 3 and 4.
+    """z ~ p, `Sample z_t`: line 7 of Algorithm 3, line 9 of Algorithm 4.
 
     Parameters
     ----------

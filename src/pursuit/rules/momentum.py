@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from math import inf, sqrt
+from math import inf
 from typing import ClassVar, NamedTuple
 
 from pursuit import geometry
 from pursuit.atoms.sampling import as_sampling
 from pursuit.base.errors import InputError
+from pursuit.base.roots import next_weight
 from pursuit.base.validation import positive
 from pursuit.geometry.guarantee import Guarantee, MissingConstant
 from pursuit.objectives.problem import Problem
@@ -222,16 +223,17 @@ class FixedNuStepper(Stepper):
 
     def step(self) -> Progress:
         beta = self.memory.beta
-        alpha = (1 + sqrt(1 + 4 * beta * self.L * self.nu)) / (2 * self.L * self.nu)
-        beta += alpha  # α²Lν = β + α;  β ← β + α
-        y = self.x.blend(self.v, alpha / beta, out=self.y)  # y_t = (1 − τ_t) x_t + τ_t v_t
-        if self._probe is None:
-            progress = self._improve(y)  # x_{t+1} = y_t − γ z_t
-            self.v.move(alpha * progress.correlation, progress.atom)  # v_{t+1}, along z_t
-        else:
-            z, c, _ = self._probe(y)  # z̃_t ~ p
-            progress = self._improve(y)  # x_{t+1} = y_t − γ z_t,  z_t = LMO_A(∇f(y_t))
-            self.v.move(alpha * c, z)  # v_{t+1} = v_t − α ⟨∇f(y_t), z̃_t⟩ z̃_t
+        alpha = next_weight(beta, self.L, self.nu)  # line 3: α²Lν = β_t + α
+        beta += alpha  # line 4: β_{t+1} = β_t + α
+        tau = alpha / beta  # line 5
+        y = self.x.blend(self.v, tau, out=self.y)  # line 6: y_t = (1 − τ_t) x_t + τ_t v_t
+        if self._probe is None:  # Algorithm 3
+            progress = self._improve(y)  # lines 7, 8: z_t ~ p, x_{t+1} = y_t − γ z_t
+            self.v.move(alpha * progress.correlation, progress.atom)  # line 9, along z_t
+        else:  # Algorithm 4
+            z, c, _ = self._probe(y)  # line 9: z̃_t ~ p
+            progress = self._improve(y)  # lines 7, 8: z_t = LMO_A(∇f(y_t)), x_{t+1} = y_t − γ z_t
+            self.v.move(alpha * c, z)  # line 10: v_{t+1} = v_t − α ⟨∇f(y_t), z̃_t⟩ z̃_t
         self.x, self.y = y, self.x
         self.memory.beta = beta
         return progress

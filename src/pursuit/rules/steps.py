@@ -120,7 +120,7 @@ def as_step(rule: Step) -> Step:
 
 @dataclass(frozen=True)
 class Smooth(Step):
-    """h(z) = L‖z‖², the step of Algorithms 1, 3 and 4. L is the objective's unless given."""
+    """h(z) = L‖z‖²: line 4 of Algorithm 1, line 8 of 3 and 4. L is the objective's unless given."""
 
     L: float | None = None
     by_norm: ClassVar[bool] = True
@@ -158,7 +158,7 @@ class Smooth(Step):
 
 @dataclass(frozen=True)
 class AffineInvariant(Step):
-    """h(z) = L_A, the step of Algorithm 2. L_A is computed unless given."""
+    """h(z) = L_A: line 4 of Algorithm 2. L_A is computed unless given."""
 
     L_A: float | None = None
     by_norm: ClassVar[bool] = True

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from contextlib import suppress
-from pathlib import Path
 
 import numpy as np
 
@@ -26,7 +25,7 @@ from pursuit.solving.loop import Loop
 from pursuit.solving.observing import Callback
 from pursuit.solving.posing import Posed
 from pursuit.solving.results import Result
-from pursuit.solving.state import State
+from pursuit.solving.state import State, check_outlet
 from pursuit.solving.stopping import Stopping
 
 
@@ -129,7 +128,9 @@ def solve(
     """
     given, rules = Problem(f, as_atoms(atoms)), as_method(method)
     check_cone(given.atoms, rules, x0)
-    _check_outlets(callback, checkpoint)
+    if callback is not None and not callable(callback):
+        raise InputError(f"callback: expected a function, got {type(callback).__name__}")
+    check_outlet(checkpoint)
     _check_tol(rules, tol)
     stop = Stopping.checked(given, max_iter, tol, rtol, target, max_atoms, max_time)
     looks = max(1, stop.max_iter // 1000) if every is None else count("every", every, minimum=1)
@@ -167,15 +168,3 @@ def _tell_partial_result(
 def _check_tol(rules: Method, tol: float | None) -> None:
     if rules.gradient_free and tol is not None and non_negative("tol", tol) > 0:
         raise InputError(f"tol: {rules.name} sees no slope to test; expected target or max_iter")
-
-
-def _check_outlets(callback: object, checkpoint: str | os.PathLike[str] | None) -> None:
-    """What the run will report to, checked before any work is done."""
-    if callback is not None and not callable(callback):
-        raise InputError(f"callback: expected a function, got {type(callback).__name__}")
-    if checkpoint is None:
-        return
-    if not isinstance(checkpoint, (str, os.PathLike)):
-        raise InputError(f"checkpoint: expected a path, got {type(checkpoint).__name__}")
-    if not Path(checkpoint).absolute().parent.is_dir():
-        raise InputError(f"checkpoint: there is no directory for {os.fspath(checkpoint)}")

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from pursuit import plots
 from pursuit.atoms.base import Atom
 from pursuit.base.errors import InputError
 from pursuit.base.validation import Array
@@ -146,6 +147,4 @@ class SupportPath:
 
     def plot(self, ax: Axes | None = None, **options: Any) -> Axes:
         """Value against the number of atoms; see `pursuit.plots.path`."""
-        from pursuit import plots
-
         return plots.path(self, ax=ax, **options)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from pursuit import plots
 from pursuit.atoms.base import Atom
 from pursuit.base.status import Status
 from pursuit.base.validation import Array
@@ -71,8 +72,6 @@ class Trace:
 
     def plot(self, ax: Axes | None = None, *, bounds: Sequence[Rate] = (), **options: Any) -> Axes:
         """Value against iterations, under bounds of `pursuit.rates`; see `pursuit.plots.trace`."""
-        from pursuit import plots
-
         return plots.trace(self, ax=ax, bounds=bounds, **options)
 
 

@@ -6,6 +6,7 @@ import hashlib
 import os
 from dataclasses import dataclass
 from functools import cached_property
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -88,3 +89,13 @@ def _feed(digest: Any, part: object) -> None:
 
 def _is_cached(cls: type, name: str) -> bool:
     return isinstance(getattr(cls, name, None), cached_property)
+
+
+def check_outlet(checkpoint: object) -> None:
+    """Whether a state can be saved there, before any work is done."""
+    if checkpoint is None:
+        return
+    if not isinstance(checkpoint, (str, os.PathLike)):
+        raise InputError(f"checkpoint: expected a path, got {type(checkpoint).__name__}")
+    if not Path(checkpoint).absolute().parent.is_dir():
+        raise InputError(f"checkpoint: there is no directory for {os.fspath(checkpoint)}")

@@ -20,11 +20,15 @@ from typing import Any
 import numpy as np
 
 from pursuit.atoms.base import Atom, AtomSet, FiniteAtoms
+from pursuit.atoms.coordinates import Coordinates
+from pursuit.atoms.dictionary import Dictionary
 from pursuit.base.errors import InputError
 from pursuit.base.validation import Array
 from pursuit.methods import Method, as_method
 from pursuit.objectives.base import Objective, QuadraticObjective
+from pursuit.objectives.classification import Logistic
 from pursuit.objectives.problem import Problem
+from pursuit.objectives.quadratic import LeastSquares
 from pursuit.rules.run import Run
 from pursuit.rules.steps import bounds_of
 from pursuit.solving.driver import solve
@@ -550,11 +554,6 @@ def _hessian_is_constant(f: QuadraticObjective, xs: list[Array], precision: floa
 
 def _problems(seed: int) -> Iterator[tuple[Objective, FiniteAtoms]]:
     """Least squares over atoms of different norms, and a logistic loss over coordinates."""
-    from pursuit.atoms.coordinates import Coordinates
-    from pursuit.atoms.dictionary import Dictionary
-    from pursuit.objectives.classification import Logistic
-    from pursuit.objectives.quadratic import LeastSquares
-
     rng = np.random.default_rng(seed)
     lengths = 10.0 ** rng.uniform(-1, 1, 12)
     atoms = Dictionary(lengths[:, None] * rng.standard_normal((12, 5)))
@@ -664,8 +663,6 @@ def _reproducible(rules: Method, f: Objective, atoms: AtomSet, seed: int) -> Non
 
 
 def _independent_of_scale(rules: Method, f: Objective, atoms: FiniteAtoms, seed: int) -> None:
-    from pursuit.atoms.dictionary import Dictionary
-
     # Powers of two change no digit of a number.
     scales = 2.0 ** np.random.default_rng(seed).integers(-20, 21, len(atoms))
     given = Dictionary(atoms.matrix)

@@ -6,14 +6,16 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from pursuit.atoms.dictionary import Dictionary
 from pursuit.unmixing.extraction import Array
-from pursuit.unmixing.rows import evenly_spaced, unit_rows
+from pursuit.unmixing.rows import evenly_spaced, exponents, unit_rows
 
 METHODS = (
     "matching-pursuit",
     "random-pursuit",
     "accelerated-random",
     "accelerated-matching-pursuit",
+    "accelerated",
 )
 SAMPLE = 2000
 """Pixels that the methods are run on at most, evenly spaced in the scene."""
@@ -59,34 +61,20 @@ def convergence(pixels: Array, endmembers: Array, *, seed: int = 0) -> Convergen
     seed
         Of the random methods.
     """
-    from pursuit import methods
-    from pursuit.atoms import Dictionary
-    from pursuit.encoding.accelerated import losses
-    from pursuit.encoding.runs import rules_of, run_batch
-    from pursuit.objectives import SquaredDistance
-    from pursuit.objectives.problem import Problem
+    from pursuit.encoding.courses import Field  # and the compiler with it
+    from pursuit.methods import NAMED
 
-    signals = _near_one(evenly_spaced(pixels, SAMPLE))
+    signals = evenly_spaced(pixels, SAMPLE).astype(np.float64)
+    # Over one power of two no square leaves the range of numbers.
+    signals = np.ldexp(signals, -int(exponents(signals).max()))
     matrix, _ = unit_rows(endmembers[endmembers.any(axis=1)])
-    optimum = np.linalg.lstsq(matrix.T, signals.T, rcond=None)[0].T
-    problem = Problem(SquaredDistance(np.zeros(matrix.shape[1])), Dictionary(matrix))
+    field = Field(Dictionary(matrix), signals)
     grid = np.unique(np.geomspace(1, ITERATIONS, POINTS).round().astype(np.int64))
     curves = {}
     for name in METHODS:
-        rules = rules_of(methods.NAMED[name](), problem)
-        assert rules is not None, name
-        runs = run_batch(
-            rules,
-            matrix @ matrix.T,
-            -signals @ matrix.T,
-            np.concatenate([[0], grid]),
-            optimum=optimum,
-            seed=seed,
-        )
-        curves[name.replace("-", " ")] = _relative(runs.values)
-    values, _ = losses(matrix, signals, optimum @ matrix, ITERATIONS)
-    # Its runs end by themselves, and stay there.
-    curves["accelerated"] = _relative(values[np.minimum([0, *grid], len(values) - 1)])
+        course = field.course(NAMED[name](), np.concatenate([[0], grid]), seed)
+        assert course is not None, name
+        curves[name.replace("-", " ")] = _relative(course.values)
     return Convergence(grid, curves, len(signals))
 
 
@@ -94,9 +82,3 @@ def _relative(values: Array) -> Array:
     """What follows the first, in its units."""
     start = values[0] if values[0] > 0 else 1.0
     return np.maximum(values[1:] / start, 0.0)
-
-
-def _near_one(rows: Array) -> Array:
-    """The rows over one power of two, in float64: no square leaves the range of numbers."""
-    exponent = int(np.frexp(np.abs(rows).max())[1])
-    return np.ldexp(rows.astype(np.float64), -exponent)

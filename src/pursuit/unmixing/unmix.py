@@ -11,7 +11,9 @@ from typing import TYPE_CHECKING, cast, overload
 
 import numpy as np
 
+from pursuit.base.cores import thread_count
 from pursuit.base.errors import InputError
+from pursuit.base.threads import for_each_block
 from pursuit.base.validation import count, one_of, real_array
 from pursuit.unmixing.diagnosis import complaint
 from pursuit.unmixing.extraction import Array, Extraction
@@ -208,9 +210,6 @@ def _free(job: _UnmixTask) -> Array:
     Corrections from the residuals make up for what the inverse loses in digits where endmembers
     nearly depend on each other.
     """
-    from pursuit.base.cores import thread_count
-    from pursuit.base.threads import for_each_block
-
     unit, norms = unit_rows(job.endmembers)
     inverse = np.linalg.pinv(unit)
     dtype = np.result_type(job.pixels, job.endmembers)
@@ -328,9 +327,6 @@ def _quality(
     pixels: Array, abundances: Array, endmembers: Array, threads: int | None
 ) -> tuple[Array, Array, Array]:
     """Residual norm, spectral angle and norm of every pixel."""
-    from pursuit.base.cores import thread_count
-    from pursuit.base.threads import for_each_block
-
     found = np.empty((3, len(pixels)))
     spectra, shares = endmembers.astype(np.float64), abundances.astype(np.float64)
 

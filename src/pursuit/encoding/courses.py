@@ -1,4 +1,4 @@
-"""One method on some signals, all at once, by what `encode` runs."""
+"""How methods fare on some signals, all at once, by what `encode` runs."""
 
 from __future__ import annotations
 
@@ -12,10 +12,12 @@ from pursuit.base.progress import Silent
 from pursuit.base.validation import Array
 from pursuit.encoding.accelerated import losses
 from pursuit.encoding.runs import BLOCK, MethodArrays, rules_of, run_batch
-from pursuit.experiments.curves import RESOLUTION
 from pursuit.methods import Method, accelerated
 from pursuit.objectives import SquaredDistance
 from pursuit.objectives.problem import Problem
+
+RESOLUTION = 1e-12
+"""Losses below this share of the first one are rounding, and equal."""
 
 
 @dataclass(frozen=True, eq=False)
