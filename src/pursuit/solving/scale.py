@@ -80,7 +80,7 @@ def _sizes(f: Objective, x: Array) -> tuple[float, float]:
     if not 0 < norm < inf:
         return (-inf if norm == 0 else inf), 0.0
     d = gradients[norms.index(norm)] / norm
-    image = f.image(d)
+    d, image = d.astype(np.float64), f.image(d).astype(np.float64)
     peak = float(np.abs(image).max(initial=0.0))
     if not 0 < peak < inf:
         return log2(norm), (0.0 if peak == 0 else inf)
