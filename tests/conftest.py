@@ -1,7 +1,11 @@
 """Settings that every test shares."""
 
 import os
+import signal
 import sys
+
+# A shell that starts tests in the background has them, and what they start, ignore Ctrl-C.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # Tests run in one process a core; BLAS threads of their own would only fight each other.
 # It is read when NumPy is loaded, which happens after this file.
