@@ -4,9 +4,6 @@ import os
 import signal
 import sys
 
-# A shell that starts tests in the background has them, and what they start, ignore Ctrl-C.
-signal.signal(signal.SIGINT, signal.default_int_handler)
-
 # Tests run in one process a core; BLAS threads of their own would only fight each other.
 # It is read when NumPy is loaded, which happens after this file.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
@@ -16,6 +13,9 @@ import pytest
 from hypothesis import settings
 
 from pursuit import cli
+
+# A shell that starts tests in the background has them, and what they start, ignore Ctrl-C.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # The same examples on every machine and in every run; how long one takes is no verdict.
 settings.register_profile("pursuit", derandomize=True, deadline=None, max_examples=25)
