@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 import sys
+from functools import cache
 from importlib import import_module
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
+from typer.core import TyperGroup
 
 from pursuit import __version__
 from pursuit.base.errors import PursuitError
-
-app = typer.Typer(
-    name="pursuit",
-    no_args_is_help=True,
-    pretty_exceptions_enable=False,
-)
 
 COMMANDS = (
     "constants",
@@ -29,8 +25,30 @@ COMMANDS = (
     "unmix",
 )
 
-for _name in COMMANDS:
-    app.command(_name)(getattr(import_module(f"pursuit.commands.{_name}"), _name))
+
+class _Commands(TyperGroup):
+    """Imports the file of the command that is asked for, and no other."""
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        return list(COMMANDS)
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        return _command(cmd_name) if cmd_name in COMMANDS else None
+
+
+@cache
+def _command(name: str) -> Any:
+    alone = typer.Typer(add_completion=False)
+    alone.command(name)(getattr(import_module(f"pursuit.commands.{name}"), name))
+    return typer.main.get_command(alone)
+
+
+app = typer.Typer(
+    name="pursuit",
+    cls=_Commands,
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+)
 
 
 def _tell_version(wanted: bool) -> None:

@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 from scipy.optimize import nnls
 
 import pursuit
-from pursuit import Cone, InputError, Status, cli, encode, encoding
-from pursuit.commands.encode import METHODS
+from pursuit import Cone, InputError, Status, cli, encode
 from pursuit.encoding import offered
 from pursuit.encoding.plan import Form, planned
 from pursuit.unmixing import unmix
@@ -292,10 +291,6 @@ def test_codes_of_any_sign_load_none_of_the_kernels_of_a_cone():
 
 
 # The command line
-
-
-def test_the_command_line_knows_every_method_of_the_library():
-    assert METHODS == encoding.METHODS
 
 
 @BOTH

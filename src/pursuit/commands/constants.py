@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
+from pursuit.atoms import Dictionary
 from pursuit.commands.options import in_options
+from pursuit.files import READABLE
 from pursuit.files.tables import read_matrix
 
 if TYPE_CHECKING:
-    from pursuit.atoms import Dictionary
     from pursuit.geometry import Constant
 
 NARROWEST = 110
@@ -21,9 +22,7 @@ NARROWEST = 110
 
 
 def constants(
-    file: Annotated[
-        Path, typer.Argument(help="The dictionary: .npy, .npz, .mat or .csv.", metavar="FILE")
-    ],
+    file: Annotated[Path, typer.Argument(help=f"The dictionary: {READABLE}.", metavar="FILE")],
     columns: Annotated[bool, typer.Option(help="The file has one atom per column.")] = False,
     unit: Annotated[bool, typer.Option(help="Divide the atoms by their norms first.")] = False,
     variable: Annotated[
@@ -36,8 +35,6 @@ def constants(
     Atoms are drawn with equal probabilities. Each constant comes with its
     proved interval, what is proved about it and the theorem that it serves.
     """
-    from pursuit.atoms import Dictionary
-
     with in_options({"atoms": str(file), "variable": "--variable"}):
         given = Dictionary(read_matrix(file, variable, columns))
         atoms = cast(Dictionary, given.unit().atoms) if unit else given

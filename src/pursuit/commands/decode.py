@@ -11,19 +11,18 @@ from pursuit.base.archive import whole_file
 from pursuit.base.errors import InputError
 from pursuit.base.progress import bar
 from pursuit.commands.options import in_options, new_file
+from pursuit.encoding.folder import StoredCodes, open_folder
+from pursuit.files import READABLE
 from pursuit.files.npy import npy_header
 from pursuit.files.tables import read_matrix
 
 if TYPE_CHECKING:
     from pursuit.base.validation import Array
-    from pursuit.encoding.folder import StoredCodes
 
 
 def decode(
     codes: Annotated[Path, typer.Argument(help="A folder that `pursuit encode` made.")],
-    dictionary: Annotated[
-        Path, typer.Option(help="The atoms: .npy, .npz, .mat or .csv.", metavar="FILE")
-    ],
+    dictionary: Annotated[Path, typer.Option(help=f"The atoms: {READABLE}.", metavar="FILE")],
     out: Annotated[
         Path, typer.Option("--out", "-o", help="The signals to write (.npy).", metavar="FILE")
     ],
@@ -44,8 +43,6 @@ def decode(
 
     pursuit decode codes --dictionary atoms.npy -o fit.npy
     """
-    from pursuit.encoding.folder import open_folder
-
     if out.suffix.lower() != ".npy":
         raise InputError(f"--out: expected a file that ends in .npy, got {out}")
     new_file(out, force)

@@ -9,22 +9,18 @@ from typing import Annotated, Any
 
 import typer
 
+from pursuit.atoms.cone import Cone
 from pursuit.base.errors import InputError
 from pursuit.commands.cluster import on_cluster
 from pursuit.commands.options import in_options
+from pursuit.encoding import encode as encode_signals
+from pursuit.encoding.chunks import from_npy, from_zarr, in_memory, is_zarr
+from pursuit.encoding.marks import FINISHED
+from pursuit.encoding.offered import OFFERED
+from pursuit.encoding.rows import npy_rows
+from pursuit.files import READABLE
 from pursuit.files.tables import read_matrix
 
-METHODS = (
-    "matching-pursuit",
-    "orthogonal",
-    "affine-invariant",
-    "random-pursuit",
-    "accelerated-random",
-    "accelerated-matching-pursuit",
-    "greedy-greedy",
-    "accelerated",
-)
-"""Those of `pursuit.encoding`, which takes longer to import than to print a page of help."""
 OPTIONS = {
     "atoms": "--dictionary",
     "method": "--method",
@@ -48,9 +44,7 @@ INTERRUPTED = 130
 
 def encode(
     signals: Annotated[Path, typer.Argument(help="The signals: .npy, .zarr, .npz, .mat or .csv.")],
-    dictionary: Annotated[
-        Path, typer.Option(help="The atoms: .npy, .npz, .mat or .csv.", metavar="FILE")
-    ],
+    dictionary: Annotated[Path, typer.Option(help=f"The atoms: {READABLE}.", metavar="FILE")],
     out: Annotated[
         Path, typer.Option("--out", "-o", help="A new folder for the codes.", metavar="DIR")
     ],
@@ -58,7 +52,7 @@ def encode(
         int | None, typer.Option(help="The most atoms of a code.", metavar="NUMBER")
     ] = None,
     method: Annotated[
-        str, typer.Option(help=f"One of {', '.join(METHODS)}; or mp, omp.", metavar="NAME")
+        str, typer.Option(help=f"One of {', '.join(OFFERED)}; or mp, omp.", metavar="NAME")
     ] = "orthogonal",
     nonnegative: Annotated[
         bool,
@@ -120,9 +114,6 @@ def encode(
 
     pursuit encode signals.npy --dictionary atoms.npy -o codes --nonzero 10
     """
-    from pursuit.atoms.cone import Cone
-    from pursuit.encoding import encode as encode_signals
-
     with in_options({"variable": "--dictionary-variable"}):
         atoms = read_matrix(dictionary, dictionary_variable, columns)
     with (
@@ -150,8 +141,6 @@ def encode(
 @contextmanager
 def _telling_how_to_resume(out: Path) -> Iterator[None]:
     """Let Ctrl-C end in a sentence."""
-    from pursuit.encoding.marks import FINISHED
-
     try:
         yield
     except KeyboardInterrupt:
@@ -162,9 +151,6 @@ def _telling_how_to_resume(out: Path) -> Iterator[None]:
 
 def read_signals(path: Path, variable: str | None, columns: bool, elsewhere: bool = False) -> Any:
     """The signals; those of a .npy or .zarr file stay on the disk, for workers to read there."""
-    from pursuit.encoding.chunks import from_npy, from_zarr, in_memory, is_zarr
-    from pursuit.encoding.rows import npy_rows
-
     alone = path.suffix.lower() == ".npy" or is_zarr(path)
     if not alone:
         rows = read_matrix(path, variable, columns)

@@ -16,6 +16,7 @@ from pursuit import plots
 from pursuit.base.errors import InputError
 from pursuit.base.progress import bar
 from pursuit.base.validation import count, one_of
+from pursuit.report.page import require_templates
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -163,8 +164,6 @@ def _colour(verdict: str) -> str:
 
 def _check_output(out: Path) -> None:
     """Find out before the work whether its results can be drawn and written."""
-    from pursuit.report.page import require_templates
-
     plots.figure(1, 1)
     require_templates()
     with _writing_to(out):

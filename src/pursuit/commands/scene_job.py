@@ -15,12 +15,29 @@ from pursuit.base.progress import Silent, bar
 from pursuit.base.validation import count
 from pursuit.commands.options import in_options
 from pursuit.commands.scene_table import show
+from pursuit.report.unmixing import Story, unmixing_html
+from pursuit.unmixing import (
+    Extraction,
+    NumberEstimate,
+    Scene,
+    Unmixing,
+    estimate_number,
+    pick,
+    read_scene,
+    unmix,
+)
+from pursuit.unmixing.convergence import convergence
+from pursuit.unmixing.libraries import (
+    Match,
+    SpectralLibrary,
+    match_library,
+    propose_names,
+    read_library,
+)
+from pursuit.unmixing.scaling import matching_scale
 
 if TYPE_CHECKING:
     from pursuit.base.validation import Array
-    from pursuit.unmixing import Extraction, NumberEstimate, Scene, Unmixing
-    from pursuit.unmixing.libraries import Match, SpectralLibrary
-
 STAGES = ("reading", "number", "endmembers", "abundances", "page", "writing")
 
 
@@ -94,8 +111,6 @@ def _work(
     path: Path, reading: dict[str, object], how: How, outputs: Outputs, shown: Silent
 ) -> Findings:
     """Every stage in turn; files are written at the end, when nothing can go wrong but writing."""
-    from pursuit.unmixing import unmix
-
     _begin(shown, "reading")
     scene, known = _read(path, reading, how)
     _begin(shown, "number")
@@ -128,9 +143,6 @@ def _begin(shown: Silent, stage: str) -> None:
 
 def _read(path: Path, reading: dict[str, object], how: How) -> tuple[Scene, SpectralLibrary | None]:
     """The scene, and its endmembers where they are known, in one scale."""
-    from pursuit.unmixing import read_scene
-    from pursuit.unmixing.scaling import matching_scale
-
     if how.known is None:
         return read_scene(path, scale=how.scale, **reading), None  # type: ignore[arg-type]
     alone = 1.0 if how.scale == "auto" else how.scale
@@ -143,8 +155,6 @@ def _read(path: Path, reading: dict[str, object], how: How) -> tuple[Scene, Spec
 
 
 def _read_known(known: Endmembers, scene: Scene) -> SpectralLibrary:
-    from pursuit.unmixing.libraries import read_library
-
     with in_options({"variable": "--endmember-variable"}):
         library = read_library(known.path, known.variable, known.columns)
     if library.spectra.shape[1] != len(scene.bands):
@@ -156,14 +166,10 @@ def _read_known(known: Endmembers, scene: Scene) -> SpectralLibrary:
 
 
 def _number(scene: Scene, how: How) -> NumberEstimate | None:
-    from pursuit.unmixing import estimate_number
-
     return estimate_number(scene) if how.r is None and how.known is None else None
 
 
 def _pick(scene: Scene, how: How, number: NumberEstimate | None) -> Extraction:
-    from pursuit.unmixing import pick
-
     r = number.number if number is not None else count("-r", how.r, 1)
     return pick(scene, r, how.picker, average=how.average, seed=how.seed)
 
@@ -171,8 +177,6 @@ def _pick(scene: Scene, how: How, number: NumberEstimate | None) -> Extraction:
 def _matches(
     endmembers: Array | Extraction, scene: Scene, source: Endmembers | None
 ) -> list[list[Match]]:
-    from pursuit.unmixing.libraries import match_library, read_library
-
     if source is None:
         return []
     with in_options({"variable": "--library-variable"}):
@@ -188,8 +192,6 @@ def _names(
     how: How, known: SpectralLibrary | None, matches: list[list[Match]], r: int
 ) -> tuple[str, ...]:
     """Those given, else those of the endmembers' file, else those that a library proposes."""
-    from pursuit.unmixing.libraries import propose_names
-
     if how.names and len(how.names) != r:
         raise InputError(f"--names: expected {r}, one for each endmember, got {len(how.names)}")
     if how.names:
@@ -198,9 +200,6 @@ def _names(
 
 
 def _page(findings: Findings, how: How) -> str:
-    from pursuit.report.unmixing import Story, unmixing_html
-    from pursuit.unmixing.convergence import convergence
-
     unmixing = findings.unmixing
     assert unmixing.scene is not None
     curves = None

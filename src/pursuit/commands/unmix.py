@@ -14,6 +14,11 @@ from pursuit.base.errors import InputError
 from pursuit.base.validation import one_of, positive
 from pursuit.commands.options import in_options
 from pursuit.commands.scene_job import Endmembers, How, Outputs, run
+from pursuit.report.page import require_templates
+from pursuit.unmixing import exports
+from pursuit.unmixing.envi import BINARY_SUFFIXES
+from pursuit.unmixing.exports import files_written
+from pursuit.unmixing.side_files import band_numbers
 
 CONSTRAINTS = ("none", "non-negative", "sum-to-one", "sum-at-most-one", "sparse")
 PICKERS = ("auto", "h2nmf", "spa", "h2nmf-normalised", "spa-normalised", "spa-constant", "vca")
@@ -185,8 +190,6 @@ def unmix(
 
 def _check_outputs(outputs: Outputs) -> None:
     """Find out before the work whether its results can be written."""
-    from pursuit.unmixing import exports
-
     wanted: list[tuple[str, Path, tuple[str, ...]]]
     wanted = [("--out", path, (".npz", *exports.CUBE_ENDINGS)) for path in outputs.numbers]
     if outputs.report is not None:
@@ -201,16 +204,11 @@ def _check_outputs(outputs: Outputs) -> None:
     if outputs.endmembers is not None:
         exports.require_library_writer(outputs.endmembers)
     if outputs.report is not None:
-        from pursuit.report.page import require_templates
-
         require_templates()
 
 
 def _refuse_to_replace(outputs: Outputs, read: Sequence[Path | None]) -> None:
     """Neither what is read nor what is written already is written over; ENVI files are two."""
-    from pursuit.unmixing.envi import BINARY_SUFFIXES
-    from pursuit.unmixing.exports import files_written
-
     taken = {path.resolve() for path in read if path is not None}
     for path in list(taken):
         if path.suffix.lower() in (*BINARY_SUFFIXES, ".hdr"):
@@ -234,8 +232,6 @@ def _shape(text: str) -> tuple[int, int]:
 
 
 def _bad_bands(text: str) -> list[int] | Path:
-    from pursuit.unmixing.side_files import band_numbers
-
     return Path(text) if Path(text).is_file() else band_numbers(text, "--bad-bands", ", or a file")
 
 

@@ -16,7 +16,7 @@ from pursuit.files.matlab import open_mat
 from pursuit.files.npy import open_npy, open_npz
 from pursuit.files.text import open_csv
 
-__all__ = ["ArrayFile", "open_arrays"]
+__all__ = ["READABLE", "ArrayFile", "open_arrays"]
 
 OPENERS: dict[str, Callable[[Path], ArrayFile]] = {
     ".npy": open_npy,
@@ -24,6 +24,8 @@ OPENERS: dict[str, Callable[[Path], ArrayFile]] = {
     ".mat": open_mat,
     ".csv": open_csv,
 }
+READABLE = " or ".join(", ".join(OPENERS).rsplit(", ", 1))
+"""The endings of files that can be read, in words."""
 
 
 def open_arrays(path: str | os.PathLike[str]) -> ArrayFile:

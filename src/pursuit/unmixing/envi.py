@@ -17,6 +17,7 @@ from typing import NamedTuple
 import numpy as np
 
 from pursuit.base.errors import InputError
+from pursuit.files import OPENERS
 from pursuit.files.arrays import Array, reading
 
 INTEGERS = {"1": "u1", "2": "i2", "3": "i4", "12": "u2", "13": "u4", "14": "i8", "15": "u8"}
@@ -172,7 +173,7 @@ def _header_beside(path: Path) -> Path:
     found = _named(path.parent, [path.name + ".hdr", path.stem + ".hdr"])
     if not found:
         raise InputError(
-            f"{path}: expected a .mat, .npy, .npz, .csv or .tif file, or an ENVI header beside it"
+            f"{path}: expected a {', '.join(OPENERS)} or .tif file, or an ENVI header beside it"
         )
     return found[0]
 
