@@ -130,7 +130,7 @@ def certify(
 
 def _unknown(result: Result, origin: Origin) -> str:
     """What no constant can make up for."""
-    if origin.problem.atoms.one_sided:
+    if not origin.problem.atoms.penalty.free:
         return "a theorem, for those of the paper are about lin(A)"
     if isnan(result.slope):
         return "the slope, which this method never looks at"

@@ -39,7 +39,7 @@ from pursuit.methods import NAMED
 from pursuit.objectives.problem import Problem
 from pursuit.rules.advances import Advance
 from pursuit.rules.run import Run
-from pursuit.solving.cone_start import begin
+from pursuit.solving.penalised import begin
 from pursuit.testing import check_atoms
 
 WORKING = ["matching-pursuit", "affine-invariant", "random-pursuit", "orthogonal"]

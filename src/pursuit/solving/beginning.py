@@ -8,13 +8,13 @@ from dataclasses import dataclass
 from pursuit.methods import Method
 from pursuit.rules.run import Run
 from pursuit.solving.compiled import Stretch
-from pursuit.solving.cone_start import begin
 from pursuit.solving.ends import WATCH, Reasons, Watched
 from pursuit.solving.interrupted import Keeper
 from pursuit.solving.local_stretch import LocalStretch
 from pursuit.solving.loop import Loop
 from pursuit.solving.observing import Observer
 from pursuit.solving.path import Recorder
+from pursuit.solving.penalised import begin
 from pursuit.solving.posing import Posed
 from pursuit.solving.running import Running
 from pursuit.solving.stopping import Stopping

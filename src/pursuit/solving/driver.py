@@ -17,12 +17,13 @@ from pursuit.base.validation import count, non_negative
 from pursuit.methods import Method, as_method
 from pursuit.objectives.base import Objective
 from pursuit.objectives.problem import Problem
+from pursuit.penalties import Penalty
 from pursuit.solving.beginning import Beginning
 from pursuit.solving.checkpoint import continue_from
-from pursuit.solving.cone_start import check_cone
 from pursuit.solving.finish import Finish
 from pursuit.solving.loop import Loop
 from pursuit.solving.observing import Callback
+from pursuit.solving.penalised import check_penalty, penalised
 from pursuit.solving.posing import Posed
 from pursuit.solving.results import Result
 from pursuit.solving.state import State, check_outlet
@@ -47,6 +48,7 @@ def solve(
     progress: bool | None = None,
     seed: int = 0,
     unit_atoms: bool = True,
+    penalty: Penalty | None = None,
     threads: int | None = None,
     gram_bytes: int | None = None,
     checkpoint: str | os.PathLike[str] | None = None,
@@ -126,8 +128,8 @@ def solve(
     >>> result.status.name, result.coef.toarray().round(5).tolist()
     ('CONVERGED', [1.33333, 1.0])
     """
-    given, rules = Problem(f, as_atoms(atoms)), as_method(method)
-    check_cone(given.atoms, rules, x0)
+    given, rules = Problem(f, penalised(f, as_atoms(atoms), penalty)), as_method(method)
+    check_penalty(given.atoms, rules, x0)
     if callback is not None and not callable(callback):
         raise InputError(f"callback: expected a function, got {type(callback).__name__}")
     check_outlet(checkpoint)
