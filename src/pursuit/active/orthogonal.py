@@ -73,7 +73,8 @@ class LocalCorrective(Corrective):
     _overlapping: ClassVar[type[Clusters] | type[Neighbours]] = Neighbours
 
     def against(self, penalty: Penalty) -> str:
-        return "corrects coefficients without keeping them where a penalty wants them"
+        wanted = "from falling below 0" if penalty.one_sided else "where a penalty wants them"
+        return f"corrects coefficients without keeping them {wanted}"
 
 
 class _CorrectiveRun:

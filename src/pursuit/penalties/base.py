@@ -51,6 +51,11 @@ class Penalty(ABC):
         weights, lower, upper = self.terms
         return not np.any(weights) and bool(np.all(np.isinf(lower)) and np.all(np.isinf(upper)))
 
+    @property
+    def weighted(self) -> bool:
+        """Whether a coefficient costs something where it may be."""
+        return bool(np.any(self.terms[0]))
+
     def parts(self, n: int) -> Parts:
         """λ_j, lower_j and upper_j for each of n atoms, in float64."""
         arrays = [np.asarray(term, np.float64) for term in self.terms]
@@ -155,6 +160,11 @@ class Penalty(ABC):
         return float(w - lower if c > 0 else upper - w)
 
 
+def _number(term: Number) -> Number:
+    """A float for all atoms, or an array with one for each."""
+    return term if np.ndim(term) else float(term)
+
+
 def _toward_zero(bound: Number, dtype: np.dtype[Any]) -> Array:
     """The nearest number of a precision that is not further from zero."""
     with np.errstate(over="ignore"):
@@ -167,7 +177,7 @@ class Separable(Penalty):
     """g_j(w) = λ_j|w| on [lower_j, upper_j]: what penalties become for other atoms, or together."""
 
     def __init__(self, weights: Number, lower: Number, upper: Number) -> None:
-        self.weights, self.lower, self.upper = weights, lower, upper
+        self.weights, self.lower, self.upper = map(_number, (weights, lower, upper))
 
     @property
     def terms(self) -> tuple[Number, Number, Number]:

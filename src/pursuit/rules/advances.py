@@ -17,6 +17,9 @@ from pursuit.rules.prox_steps import prox_steps, slopes_of_all
 from pursuit.rules.run import Progress, Run
 from pursuit.rules.steps import Smooth, Step, as_step
 
+GAP_PERIOD = 100
+"""Steps along atoms that were looked for, between two looks at a duality gap."""
+
 Improve = Callable[[Point], Progress]
 
 
@@ -36,7 +39,12 @@ class Advance(ABC):
 
     def against(self, penalty: Penalty) -> str:
         """Why it cannot run with a penalty on coefficients; empty where it can."""
-        return f"has an advance, {type(self).__name__}, that knows nothing of penalties"
+        what = "cones" if penalty.one_sided else "penalties"
+        return f"has an advance, {type(self).__name__}, that knows nothing of {what}"
+
+    def gap_period(self, atoms: int) -> int:
+        """Iterations between two looks at a duality gap, which costs a few products."""
+        return 1
 
     @property
     def as_algorithm_2(self) -> bool:
@@ -76,6 +84,9 @@ class Greedy(Advance):
 
     def against(self, penalty: Penalty) -> str:
         return ""
+
+    def gap_period(self, atoms: int) -> int:
+        return atoms if self.direction.blind else min(atoms, GAP_PERIOD)
 
     @property
     def as_algorithm_2(self) -> bool:

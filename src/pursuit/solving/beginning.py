@@ -9,6 +9,7 @@ from pursuit.methods import Method
 from pursuit.rules.run import Run
 from pursuit.solving.compiled import Stretch
 from pursuit.solving.ends import WATCH, Reasons, Watched
+from pursuit.solving.gap import GapTest
 from pursuit.solving.interrupted import Keeper
 from pursuit.solving.local_stretch import LocalStretch
 from pursuit.solving.loop import Loop
@@ -46,7 +47,8 @@ class Beginning:
             stretch = LocalStretch(run, rules, stepper, stop, watched)
         elif offset is None and Stretch.suits(rules, stepper):
             stretch = Stretch(run, rules, stepper, stop, watched, WATCH)
-        reasons = Reasons(running, watched, stop, posed.gradient)
+        gap = GapTest.of(posed.verify.problem, rules, stop.gap)
+        reasons = Reasons(running, watched, stop, posed.gradient, gap)
         observer = Observer(running, self.every)
         keeper = Keeper(running, time.perf_counter() - began)
         return Loop(running, reasons, observer, keeper, stop, stretch)

@@ -13,6 +13,7 @@ from pursuit.base.errors import InputError
 from pursuit.base.status import Status
 from pursuit.points.base import Point
 from pursuit.rules.memory import Memory
+from pursuit.solving.gap import GapTest
 from pursuit.solving.penalised import why_zero
 from pursuit.solving.running import NOTHING, REFRESH, Running
 from pursuit.solving.stopping import Stopping
@@ -55,8 +56,15 @@ class Reasons:
     `gradient` is the size of the terms whose difference a gradient is.
     """
 
-    def __init__(self, running: Running, watched: Watched, stop: Stopping, gradient: float) -> None:
-        self._running, self._stop, self._gradient = running, stop, gradient
+    def __init__(
+        self,
+        running: Running,
+        watched: Watched,
+        stop: Stopping,
+        gradient: float,
+        gap: GapTest | None = None,
+    ) -> None:
+        self._running, self._stop, self._gradient, self.gap = running, stop, gradient, gap
         self._run, self._watched = running.run, watched
         self.period = _period(self._run.problem.atoms)
         self._threshold = float(stop.tol * watched.first_slope)  # what `tol` asks for
@@ -73,7 +81,8 @@ class Reasons:
             endless = f.unbounded(atoms, self._running.stepper.x.vector)
             if endless:
                 return self.endless(endless)
-        return self._value_reached()
+        near = None if self.gap is None else self.gap.reached(self._running.verified)
+        return near or self._value_reached()
 
     def _optimal_start(self) -> str:
         penalty = self._run.problem.atoms.penalty
@@ -110,6 +119,8 @@ class Reasons:
                 found = self._slope_reached(last.slope, last.gamma == 0)
             elif self._run.t % self.period == 0:  # one random direction was seen, and no more
                 found = self._slope_looked_at()
+        if found is None and self.gap is not None and self._run.t % self.gap.period == 0:
+            found = self.gap.reached(self._running.verified)
         if found is None and stop.max_atoms is not None:
             return ended(Status.MAX_ATOMS) if self._running.support >= stop.max_atoms else None
         return found
