@@ -76,6 +76,8 @@ if TYPE_CHECKING:
     from pursuit.objectives import SquaredHinge as SquaredHinge
     from pursuit.objectives.factors import Factors as Factors
     from pursuit.objectives.problem import Problem as Problem
+    from pursuit.penalties import L1 as L1
+    from pursuit.penalties import Box as Box
     from pursuit.penalties import NonNegative as NonNegative
     from pursuit.rules.advances import Greedy as Greedy
     from pursuit.rules.directions import Approximate as Approximate
@@ -103,6 +105,8 @@ __version__ = "0.1.0"
 _HOME = {
     "AtomSet": "atoms",
     "Cone": "atoms",
+    "Box": "penalties",
+    "L1": "penalties",
     "NonNegative": "penalties",
     "Coordinates": "atoms",
     "Dictionary": "atoms",

@@ -1,6 +1,6 @@
 """What a result can prove about itself: f(x) − f* ≤ …, or the constant that is missing.
 
-Four inequalities, the tightest that applies:
+Over lin(A) four inequalities, the tightest that applies:
 
 - f(x) − f* ≤ ‖∇f(x)‖²_{A*}/(2μ_A), anywhere in lin(A);
 - f(x) − f* ≤ R_A‖∇f(x)‖_{A*}, inside the level set of x0, where R_A is given;
@@ -9,6 +9,9 @@ Four inequalities, the tightest that applies:
   phase of the run began (the start x0, unless the method restarts). With ½‖x* − v_t‖_P² added,
   what stands under E is a supermartingale, so by Markov's inequality (Ville's, at any stopping
   time) f(x_t) − f* is at most ½‖x* − x_s‖_P²/(ηβ_t) with confidence 1 − η.
+
+Where coefficients have a penalty, or f an l2 over `Coordinates`: the duality gap, or what the lower
+bound that a convex f has at x leaves (`pursuit.geometry.left_to_gain`).
 
 Nothing is claimed from an estimate, nor where rounding decides what lin(A) is. The bound is about
 the stored x, atoms and f in exact arithmetic: x is looked at in float64 with all that rounding may
@@ -45,6 +48,8 @@ ULPS = 64
 @dataclass(frozen=True)
 class Certificate:
     """f(x) − f* ≤ bound, with the inequality and the constants behind it.
+
+    With a penalty g on coefficients f stands for f + g, and f* for its minimum.
 
     Attributes
     ----------
@@ -115,10 +120,14 @@ def certify(
     unknown = _unknown(result, result.origin)
     if unknown:
         return Certificate(inf, missing=unknown)
+    if not result.origin.problem.atoms.penalty.free:
+        return _by_gap(result) or Certificate(inf, missing=_no_dual(result.origin))
     reasons: list[str] = []
     try:
         with np.errstate(over="ignore", invalid="ignore"):
             sure = list(_by_slope(result, result.origin, given, reasons))
+            gap = _by_gap(result)
+            sure += [] if gap is None else [gap]
             with suppress(InputError):
                 sure += _by_energy(result, result.origin, given)
             if sure:
@@ -130,13 +139,29 @@ def certify(
 
 def _unknown(result: Result, origin: Origin) -> str:
     """What no constant can make up for."""
-    if origin.problem.atoms.one_sided:
-        return "a theorem, for those of the paper are about lin(A)"
     if isnan(result.slope):
         return "the slope, which this method never looks at"
     if not isfinite(result.slope) or not isfinite(result.value):
         return "a point at which f and its slope are numbers"
     return ""
+
+
+def _by_gap(result: Result) -> Certificate | None:
+    """By duality, where a dual point is known."""
+    gap = result.gap
+    if not isfinite(gap):
+        return None
+    return Certificate(gap, "the duality gap P(w) − D(θ)", {"P(w)": result.value})
+
+
+def _no_dual(origin: Origin) -> str:
+    """What a duality gap lacks."""
+    if origin.left_to_gain is None:
+        return (
+            f"a dual problem, which {type(origin.problem.f).__name__} does not know; the theorems "
+            "of the paper are about lin(A), without a penalty"
+        )
+    return "a dual point with a finite value: an l2, or bounds on all coefficients, would give one"
 
 
 def _by_slope(

@@ -93,7 +93,7 @@ class Ground:
             raise InputError(f"delta: expected a number above 0 and at most 1, got {self.delta}")
         if self.given is not None and not isinstance(self.given, Mapping):
             raise InputError(f"given: expected constants by name, got {shown(self.given)}")
-        if self.atoms.one_sided:
+        if not self.atoms.penalty.free:
             raise InputError("atoms: the theorems are about lin(A), and none covers a Cone")
         if self.atoms.finite is not None and self.atoms.finite.lin.blurred:
             raise MissingConstant(

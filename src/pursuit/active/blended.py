@@ -14,6 +14,7 @@ from pursuit.atoms import Atom
 from pursuit.atoms.forms import AtomForm
 from pursuit.base.errors import InputError
 from pursuit.base.validation import Array, positive
+from pursuit.penalties import Penalty
 from pursuit.points import Needs
 from pursuit.points.base import Point
 from pursuit.rules.advances import Advance, Improve
@@ -48,9 +49,9 @@ class Blended(Advance):
     kappa: float = 4.0
     keeps_path: ClassVar[bool] = True
     needs = Needs.VECTOR
-    leaves_cone: ClassVar[str] = (
-        "steps along all atoms in use at once, whatever the signs of their coefficients"
-    )
+
+    def against(self, penalty: Penalty) -> str:
+        return "steps along all atoms in use at once, whatever the signs of their coefficients"
 
     def start(self, run: Run) -> Improve:
         if not positive("kappa", self.kappa) > 1:

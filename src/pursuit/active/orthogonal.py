@@ -18,6 +18,7 @@ from pursuit.active.overlapping import (
 )
 from pursuit.active.restricted import over
 from pursuit.atoms.base import Atom
+from pursuit.penalties import Penalty
 from pursuit.points import Needs
 from pursuit.points.base import Point
 from pursuit.rules.advances import Advance, Improve
@@ -40,8 +41,10 @@ class Corrective(Advance):
 
     keeps_path: ClassVar[bool] = True
     needs = Needs.ONCE
-    leaves_cone: ClassVar[str] = ""
     _overlapping: ClassVar[type[Clusters] | type[Neighbours]] = Clusters
+
+    def against(self, penalty: Penalty) -> str:
+        return "" if penalty.one_sided else "corrects all coefficients at once, without a penalty"
 
     def start(self, run: Run) -> Improve:
         if run.problem.atoms.one_sided:
@@ -67,8 +70,11 @@ class LocalCorrective(Corrective):
     """
 
     keeps_path: ClassVar[bool] = False
-    leaves_cone: ClassVar[str] = "corrects coefficients without keeping them from falling below 0"
     _overlapping: ClassVar[type[Clusters] | type[Neighbours]] = Neighbours
+
+    def against(self, penalty: Penalty) -> str:
+        wanted = "from falling below 0" if penalty.one_sided else "where a penalty wants them"
+        return f"corrects coefficients without keeping them {wanted}"
 
 
 class _CorrectiveRun:

@@ -260,12 +260,14 @@ class FiniteAtoms(AtomSet):
             combined += weights[some] @ self.matrix[places[some]]
         return combined.reshape(self.shape)
 
-    def admissible(self, c: Array, coef: Array) -> Array:
+    def admissible(self, c: Array, coef: Array, places: Array | None = None) -> Array:
         """The slopes of f + g at x = Σ coef_j z_j, where c = Z∇f(x); zero where x may not move.
 
-        Over lin(A) they are c; a `Cone` keeps coefficients from falling below zero.
+        Over lin(A) they are c; a `Cone` keeps coefficients from falling below zero. With places,
+        c and coef are those of the atoms there alone.
         """
-        return self.penalty.subgradient(c, coef)
+        penalty = self.penalty if places is None else self.penalty.at(places)
+        return penalty.subgradient(c, coef)
 
     def lmo(self, d: Array) -> int:
         return int(np.argmax(self.penalty.gain(self.correlate(d))))

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from functools import cached_property
 from math import inf
-from typing import ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -13,6 +14,9 @@ from pursuit.base.validation import Array
 
 Number = float | Array
 """One number for all atoms, or one for each."""
+
+
+LARGEST = float(np.finfo(np.float64).max)
 
 
 class Parts(NamedTuple):
@@ -41,11 +45,16 @@ class Penalty(ABC):
     def terms(self) -> tuple[Number, Number, Number]:
         """λ, lower and upper of g_j(w) = λ|w| on [lower, upper], each for all atoms or for each."""
 
-    @property
+    @cached_property
     def free(self) -> bool:
         """Whether g = 0 everywhere, so that combinations are lin(A)."""
         weights, lower, upper = self.terms
         return not np.any(weights) and bool(np.all(np.isinf(lower)) and np.all(np.isinf(upper)))
+
+    @property
+    def weighted(self) -> bool:
+        """Whether a coefficient costs something where it may be."""
+        return bool(np.any(self.terms[0]))
 
     def parts(self, n: int) -> Parts:
         """λ_j, lower_j and upper_j for each of n atoms, in float64."""
@@ -76,7 +85,15 @@ class Penalty(ABC):
             return self
         s = np.asarray(scales, np.float64)
         weights, lower, upper = self.terms
-        return Separable(weights / s, np.where(lower, lower * s, 0.0), upper * s)
+        with np.errstate(over="ignore"):  # a weight of more than any number is as good as that
+            return Separable(np.minimum(weights / s, LARGEST), lower * s, upper * s)
+
+    def within(self, dtype: np.dtype[Any]) -> Penalty:
+        """g with an interval whose ends are numbers of a precision: not beyond those of its own."""
+        weights, *bounds = self.terms
+        if dtype == np.float64 or all(np.all((b == 0) | np.isinf(b)) for b in bounds):
+            return self
+        return Separable(weights, *(_toward_zero(bound, dtype) for bound in bounds))
 
     def freed(self, places: Array, n: int) -> Penalty:
         """g for n atoms, but nothing for those at some places."""
@@ -143,11 +160,24 @@ class Penalty(ABC):
         return float(w - lower if c > 0 else upper - w)
 
 
+def _number(term: Number) -> Number:
+    """A float for all atoms, or an array with one for each."""
+    return term if np.ndim(term) else float(term)
+
+
+def _toward_zero(bound: Number, dtype: np.dtype[Any]) -> Array:
+    """The nearest number of a precision that is not further from zero."""
+    with np.errstate(over="ignore"):
+        near = np.asarray(bound).astype(dtype)
+    beyond = np.abs(near, dtype=np.float64) > np.abs(bound)
+    return np.where(beyond, np.nextafter(near, dtype.type(0)), near).astype(np.float64)
+
+
 class Separable(Penalty):
     """g_j(w) = λ_j|w| on [lower_j, upper_j]: what penalties become for other atoms, or together."""
 
     def __init__(self, weights: Number, lower: Number, upper: Number) -> None:
-        self.weights, self.lower, self.upper = weights, lower, upper
+        self.weights, self.lower, self.upper = map(_number, (weights, lower, upper))
 
     @property
     def terms(self) -> tuple[Number, Number, Number]:

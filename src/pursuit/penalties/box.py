@@ -18,6 +18,12 @@ class Box(Penalty):
         A number for all atoms, or one for each, for the atoms as they are given; −inf and inf
         where there is no bound. Zero lies between them: a run begins there, and an atom that is
         not in use has it.
+
+    Examples
+    --------
+    >>> from pursuit import Box, Coordinates, SquaredDistance, solve
+    >>> solve(SquaredDistance([3.0, -0.5, -2.0]), Coordinates(3), penalty=Box(-1, 2)).x.tolist()
+    [2.0, -0.5, -1.0]
     """
 
     def __init__(self, lower: object, upper: object) -> None:

@@ -23,6 +23,12 @@ class L1(Penalty):
     weights
         λ ≥ 0 for all atoms, or λ_j for each; for the atoms as they are given, whatever
         `unit_atoms` is. Zero leaves a coefficient free.
+
+    Examples
+    --------
+    >>> from pursuit import Coordinates, L1, SquaredDistance, solve
+    >>> solve(SquaredDistance([3.0, -0.5, -2.0]), Coordinates(3), penalty=L1(1.0)).x.tolist()
+    [2.0, 0.0, -1.0]
     """
 
     def __init__(self, weights: object) -> None:

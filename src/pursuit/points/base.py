@@ -9,6 +9,7 @@ stored arrays: no product with the atoms is needed for either.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from math import inf
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -39,6 +40,8 @@ class Point(ABC):
     looked: bool
     local: bool = False
     """Whether a step changes what is kept of few atoms alone, those that overlap its own."""
+    furthest: float = inf
+    """How far a step may go, where a penalty says so."""
     compiled: bool = False
     """Whether a kernel makes its steps over translated templates."""
 
@@ -62,6 +65,11 @@ class Point(ABC):
     @abstractmethod
     def value(self) -> float:
         """f(x)."""
+
+    def total(self) -> float:
+        """f(x) + g(w), what a run makes small."""
+        penalty = self.atoms.penalty
+        return self.value() if penalty.free else self.value() + penalty.value(self.coef)
 
     @abstractmethod
     def value_along(self, gamma: float, z: Atom) -> float:
@@ -109,12 +117,12 @@ class Point(ABC):
         return x.astype(self.coef.dtype)
 
     def slope_at(self, x: Array, atoms: AtomSet, scale: Array | None) -> float:
-        """`largest_slope` at an x in float64, over these atoms divided by their scale."""
+        """max \\|⟨∇f(x), z⟩\\| at an x in float64, over these atoms divided by their scale."""
         gradient = self.f.gradient(x)
         finite = atoms.finite
         if finite is None:
             return atoms.dual_norm(gradient)
-        slopes = np.abs(finite.admissible(finite.correlate(gradient), self.coef))
+        slopes = np.abs(finite.correlate(gradient))
         return float((slopes if scale is None else slopes / scale).max())
 
     # Changing it ------------------------------------------------------------------------

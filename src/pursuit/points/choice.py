@@ -74,7 +74,7 @@ def choose(
 
 def is_local(f: Objective, atoms: AtomSet) -> bool:
     """Whether a step along an atom changes the slopes of those that overlap it alone."""
-    return f.identity and atoms.form in LOCAL and not atoms.one_sided
+    return f.identity and atoms.form in LOCAL and atoms.penalty.free
 
 
 def _local(f: Objective, atoms: AtomSet, x0: Array) -> Point:

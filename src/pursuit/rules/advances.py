@@ -9,12 +9,16 @@ from typing import ClassVar
 
 from pursuit.base.validation import Array
 from pursuit.objectives.problem import Problem
+from pursuit.penalties import Penalty
 from pursuit.points import Needs, choose
 from pursuit.points.base import Point
-from pursuit.rules.bounded_steps import within
 from pursuit.rules.directions import Direction, Steepest, as_direction
+from pursuit.rules.prox_steps import prox_steps, slopes_of_all
 from pursuit.rules.run import Progress, Run
 from pursuit.rules.steps import Smooth, Step, as_step
+
+GAP_PERIOD = 100
+"""Steps along atoms that were looked for, between two looks at a duality gap."""
 
 Improve = Callable[[Point], Progress]
 
@@ -33,10 +37,14 @@ class Advance(ABC):
     step: Step | None = None
     """The rules of an advance along one atom."""
 
-    @property
-    def leaves_cone(self) -> str:
-        """Why coefficients may fall below zero; empty where they do not."""
-        return f"has an advance, {type(self).__name__}, that knows nothing of cones"
+    def against(self, penalty: Penalty) -> str:
+        """Why it cannot run with a penalty on coefficients; empty where it can."""
+        what = "cones" if penalty.one_sided else "penalties"
+        return f"has an advance, {type(self).__name__}, that knows nothing of {what}"
+
+    def gap_period(self, atoms: int) -> int:
+        """Iterations between two looks at a duality gap, which costs a few products."""
+        return 1
 
     @property
     def as_algorithm_2(self) -> bool:
@@ -69,11 +77,16 @@ class Greedy(Advance):
 
     direction: Direction = field(default_factory=Steepest)
     step: Step = field(default_factory=Smooth)
-    leaves_cone: ClassVar[str] = ""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "direction", as_direction(self.direction))
         object.__setattr__(self, "step", as_step(self.step))
+
+    def against(self, penalty: Penalty) -> str:
+        return ""
+
+    def gap_period(self, atoms: int) -> int:
+        return atoms if self.direction.blind else min(atoms, GAP_PERIOD)
 
     @property
     def as_algorithm_2(self) -> bool:
@@ -85,9 +98,11 @@ class Greedy(Advance):
 
     def start(self, run: Run) -> Improve:
         choose = self.direction.start(run, "picks")
-        measure = self.step.start(run)
-        if run.problem.atoms.one_sided:
-            measure = within(run.problem.atoms.penalty, measure)
+        if run.problem.atoms.penalty.free:
+            measure = self.step.start(run)
+        else:
+            choose = slopes_of_all(self.direction, choose, run.problem)
+            measure = prox_steps(self.step, run)
 
         def improve(x: Point) -> Progress:
             z, c, slope = choose(x)  # line 3: z_t = LMO_A(∇f(x_t)), or z_t ~ p; c = ⟨∇f(x_t), z_t⟩

@@ -95,7 +95,7 @@ class StaleCorrelations:
             c[some] = self.atoms.correlate_some(gradient, some)
             slot[some] = new
             seen += len(some)
-            slopes = self.atoms.admissible(c[some], coef[some])
+            slopes = self.atoms.admissible(c[some], coef[some], some)
             k = int(np.argmax(np.abs(slopes)))
             if abs(slopes[k]) > peak:
                 best, slope, peak = int(some[k]), float(slopes[k]), abs(float(slopes[k]))
@@ -122,7 +122,8 @@ class StaleCorrelations:
         k = np.searchsorted(used, slot[known])
         across = np.sqrt(np.maximum(self.norms[known] ** 2 - c[known] ** 2 / norm2[k], 0))
         along, about = a[k] * c[known], e[k] * across + slack[k] * self.norms[known]
-        ends = (self.atoms.admissible(along + side, coef[known]) for side in (about, -about))
+        here = coef[known]
+        ends = (self.atoms.admissible(along + side, here, known) for side in (about, -about))
         bounds[known] = np.maximum(*(np.abs(end) for end in ends))
         return bounds, len(used)
 

@@ -36,6 +36,9 @@ class Direction(ABC):
     """Whether it needs the gradient itself, which points in Gram form do not keep."""
     blind: ClassVar[bool] = False
     """Whether it picks without looking at the point."""
+    penalised: ClassVar[bool] = False
+    """Whether the correlation that comes with a pick is the slope of f + g, where coefficients
+    have a penalty; that of a blind rule is ⟨∇f, z⟩."""
     drawn: ClassVar[bool] = False
     """Whether it draws z ~ p."""
     sampling: object | None = None
@@ -84,6 +87,7 @@ class Steepest(Direction):
     """z = LMO_A(∇f(x)), `Find z_t`: line 3 of Algorithms 1 and 2, line 7 of Algorithm 4."""
 
     exact: ClassVar[bool] = True
+    penalised: ClassVar[bool] = True
 
     @property
     def quality(self) -> float:
@@ -113,6 +117,7 @@ class Approximate(Direction):
 
     delta: float
     ambient: ClassVar[bool] = True
+    penalised: ClassVar[bool] = True
 
     @property
     def quality(self) -> float:
@@ -151,6 +156,7 @@ class Subset(Direction):
     """
 
     m: int
+    penalised: ClassVar[bool] = True
 
     def start(self, run: Run, purpose: str = "picks") -> Choose:
         atoms = _finite("m", run.problem.atoms, self)
@@ -162,7 +168,7 @@ class Subset(Direction):
         def choose(x: Point) -> Choice:
             x.counts.oracle_calls += 1
             places = draw()
-            c = atoms.admissible(x.slopes(places), x.weights(places))
+            c = atoms.admissible(x.slopes(places), x.weights(places), places)
             best = int(np.argmax(np.abs(c)))
             return Choice(int(places[best]), float(c[best]), nan)
 

@@ -7,6 +7,7 @@ from math import nan
 from typing import ClassVar
 
 from pursuit.atoms.sampling import as_sampling
+from pursuit.penalties import Penalty
 from pursuit.points import Needs
 from pursuit.points.base import Point
 from pursuit.rules.advances import Advance, Improve
@@ -27,7 +28,9 @@ class Blind(Advance):
     sampling: object | None = None
     gradient_free: ClassVar[bool] = True
     needs = Needs.VALUES
-    leaves_cone: ClassVar[str] = "does not see which way an atom leads down"
+
+    def against(self, penalty: Penalty) -> str:
+        return "does not see which way an atom leads down"
 
     def start(self, run: Run) -> Improve:
         draw = run.stream("picks", as_sampling(run.problem.atoms, self.sampling))

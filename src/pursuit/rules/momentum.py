@@ -14,6 +14,7 @@ from pursuit.base.roots import next_weight
 from pursuit.base.validation import positive
 from pursuit.geometry.guarantee import Guarantee, MissingConstant
 from pursuit.objectives.problem import Problem
+from pursuit.penalties import Penalty
 from pursuit.points.base import Point
 from pursuit.rules.advances import Advance
 from pursuit.rules.directions import Direction, as_direction
@@ -75,10 +76,14 @@ class Momentum(ABC):
     What is asked of it beside that has an answer here already, which is true of any rule.
     """
 
-    leaves_cone: ClassVar[str] = "moves a second sequence, which leaves the cone"
-    """Why coefficients may fall below zero; empty where they do not."""
     alone: ClassVar[bool] = False
     """Whether there is no point but x, which moves as the advance moves it."""
+
+    def against(self, penalty: Penalty) -> str:
+        """Why it cannot run with a penalty on coefficients; empty where it can."""
+        if penalty.one_sided:
+            return "moves a second sequence, which leaves the cone"
+        return "moves a second sequence, of which nothing is proved with a penalty"
 
     @abstractmethod
     def start(self, run: Run, advance: Advance, x: Point) -> Stepper:
@@ -97,8 +102,10 @@ class Momentum(ABC):
 class Plain(Momentum):
     """Advance from x itself: Algorithms 1 and 2, random pursuit."""
 
-    leaves_cone: ClassVar[str] = ""
     alone: ClassVar[bool] = True
+
+    def against(self, penalty: Penalty) -> str:
+        return ""
 
     def start(self, run: Run, advance: Advance, x: Point) -> Stepper:
         return _PlainStepper(run, advance, x)

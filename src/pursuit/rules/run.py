@@ -20,7 +20,10 @@ STREAMS = ("picks", "probes", "subsets")
 
 
 class Choice(NamedTuple):
-    """An atom, its correlation ⟨∇f, z⟩, and an upper bound on max \\|⟨∇f, z⟩\\| (or nan)."""
+    """An atom, its correlation ⟨∇f, z⟩, and an upper bound on max \\|⟨∇f, z⟩\\| (or nan).
+
+    Where coefficients have a penalty both are slopes of f + g.
+    """
 
     atom: Atom
     correlation: float

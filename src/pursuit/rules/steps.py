@@ -40,6 +40,8 @@ UNEXPLAINED = (
 
 Measure = Callable[[Point, Atom, float], tuple[float, float]]
 """(x, z, ⟨∇f(x), z⟩) ↦ (γ, a proved lower bound on f(x) − f(x − γz))."""
+Curvature = Callable[[Point, Atom, float], float]
+"""(x, z, the slope of f + g along z) ↦ h(z), at least the curvature of f along the step."""
 
 
 class Step:
@@ -72,6 +74,15 @@ class Step:
         """`bounds` for some atoms."""
         bounds = self.bounds(problem)
         return None if bounds is None else bounds[places]
+
+    def curvatures(self, run: Run) -> Curvature | None:
+        """h(z) in a run over a finite set, where γ = ⟨∇f, z⟩/h(z) is all there is to the rule: with
+        a penalty its steps are then prox steps with this h. None where there is more to it."""
+        bounds = bounds_of(self, run.problem)
+        if bounds is None:
+            return None
+        each = bounds.tolist()
+        return lambda x, z, slope: each[z]
 
     def promise(self, problem: Problem) -> float | None:
         """The L with which f falls by ⟨∇f, z⟩²/(2L‖z‖²) or more, if f is L-smooth (infinite: by
@@ -220,6 +231,11 @@ class ExactLineSearch(Step):
         h[h <= 0] = inf  # no step along a direction in which f is flat
         return h
 
+    def curvatures(self, run: Run) -> Curvature | None:
+        if run.problem.f.quadratic is None:
+            return None
+        return lambda x, z, slope: x.curvature(z)  # when a step needs it
+
     def promise(self, problem: Problem) -> float:
         return problem.f.L or inf
 
@@ -231,16 +247,14 @@ class ExactLineSearch(Step):
         if run.problem.f.quadratic is not None:
             return _vertex
         reach = _Reach(run)
-        penalty = run.problem.atoms.penalty
 
         def measure(x: Point, z: Atom, c: float) -> tuple[float, float]:
             h = x.curvature(z)
             if c == 0 or h == 0:
                 return 0.0, 0.0
             line = downhill(x, z, c, h)
-            room = penalty.room(float(x.coef[z]), c) if penalty.one_sided else inf
-            if room < inf and line(room) >= 0:  # f still falls where the coefficient is zero
-                tau = room
+            if x.furthest < inf and line(x.furthest) >= 0:  # it still falls where it has to end
+                tau = x.furthest
             else:
                 tau = line.root(abs(c) / h if h < inf else abs(c) / reach.curvature(line, z))
             if tau == 0:  # the slope is rounding: no step makes it smaller
@@ -359,8 +373,11 @@ def downhill(x: Point, z: Atom, c: float, h: float = inf) -> Line:
 
 def _vertex(x: Point, z: Atom, c: float) -> tuple[float, float]:
     h = x.curvature(z)
-    if h > 0:
-        return c / h, c * c / (2 * h)
+    return (c / h, c * c / (2 * h)) if h > 0 else flat(x, z, c)
+
+
+def flat(x: Point, z: Atom, c: float) -> tuple[float, float]:
+    """The step along a direction without curvature, in which nothing ends a fall."""
     if x.f.lowest == -inf and abs(c) > FALLING * x.f.gradient_norm(x.vector) * sqrt(
         x.atoms.norm2(z)
     ):

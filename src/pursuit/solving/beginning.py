@@ -8,13 +8,14 @@ from dataclasses import dataclass
 from pursuit.methods import Method
 from pursuit.rules.run import Run
 from pursuit.solving.compiled import Stretch
-from pursuit.solving.cone_start import begin
 from pursuit.solving.ends import WATCH, Reasons, Watched
+from pursuit.solving.gap import GapTest
 from pursuit.solving.interrupted import Keeper
 from pursuit.solving.local_stretch import LocalStretch
 from pursuit.solving.loop import Loop
 from pursuit.solving.observing import Observer
 from pursuit.solving.path import Recorder
+from pursuit.solving.penalised import begin
 from pursuit.solving.posing import Posed
 from pursuit.solving.running import Running
 from pursuit.solving.stopping import Stopping
@@ -46,7 +47,8 @@ class Beginning:
             stretch = LocalStretch(run, rules, stepper, stop, watched)
         elif offset is None and Stretch.suits(rules, stepper):
             stretch = Stretch(run, rules, stepper, stop, watched, WATCH)
-        reasons = Reasons(running, watched, stop, posed.gradient)
+        gap = GapTest.of(posed.verify.problem, rules, stop.gap)
+        reasons = Reasons(running, watched, stop, posed.gradient, gap)
         observer = Observer(running, self.every)
         keeper = Keeper(running, time.perf_counter() - began)
         return Loop(running, reasons, observer, keeper, stop, stretch)

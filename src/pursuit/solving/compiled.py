@@ -67,7 +67,7 @@ class Stretch:
     def suits(method: Method, stepper: Stepper) -> bool:
         """Whether the kernels know the rules, and the points are in Gram form."""
         advance, blending, x = method.advance, stepper.blending, stepper.x
-        if x.in_gram_form is None or x.atoms.one_sided:
+        if x.in_gram_form is None or not x.atoms.penalty.free:
             return False
         pick, step = advance.direction, advance.step
         if pick is None or step is None or blending is None:

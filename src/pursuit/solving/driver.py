@@ -17,12 +17,13 @@ from pursuit.base.validation import count, non_negative
 from pursuit.methods import Method, as_method
 from pursuit.objectives.base import Objective
 from pursuit.objectives.problem import Problem
+from pursuit.penalties import Penalty
 from pursuit.solving.beginning import Beginning
 from pursuit.solving.checkpoint import continue_from
-from pursuit.solving.cone_start import check_cone
 from pursuit.solving.finish import Finish
 from pursuit.solving.loop import Loop
 from pursuit.solving.observing import Callback
+from pursuit.solving.penalised import check_penalty, penalised
 from pursuit.solving.posing import Posed
 from pursuit.solving.results import Result
 from pursuit.solving.state import State, check_outlet
@@ -47,12 +48,15 @@ def solve(
     progress: bool | None = None,
     seed: int = 0,
     unit_atoms: bool = True,
+    penalty: Penalty | None = None,
+    gap: float | None = None,
     threads: int | None = None,
     gram_bytes: int | None = None,
     checkpoint: str | os.PathLike[str] | None = None,
     resume: State | Result | str | os.PathLike[str] | None = None,
 ) -> Result:
-    """Minimise f over the span of the atoms, or over their `Cone`, one atom at a time.
+    """Minimise f over the span of the atoms, or over their `Cone`, one atom at a time; or f and a
+    penalty on coefficients.
 
     Parameters
     ----------
@@ -75,7 +79,7 @@ def solve(
         Stop when the residual norm has fallen to `rtol` times the norm of the signal (for
         `SquaredDistance` and `LeastSquares`).
     target
-        Stop when f(x) has fallen to this value.
+        Stop when f(x), with a penalty f(x) + g(w), has fallen to this value.
     max_atoms
         Stop when so many distinct atoms are in use.
     max_time
@@ -96,6 +100,16 @@ def solve(
         Run on the atoms divided by their norms, and give coefficients for the atoms as they
         are: up to rounding no result then depends on their scale (but for an `Oracle`, whose
         atoms are taken as it gives them). False runs the algorithms as printed.
+    penalty
+        g on the coefficients of a finite set: f(x) + g(w) is minimised. An `L1`, a `Box` or
+        `NonNegative()`, each about the coefficients of the atoms as given. A `Cone` keeps its
+        coefficients at or above zero beside it. For matching, affine-invariant and random pursuit;
+        the slope then is the largest distance of −⟨∇f(x), z_j⟩ from ∂g_j(w_j), and the value that
+        of f + g.
+    gap
+        Stop when f + g is proved to be within `gap` of its minimum, in the units of f: by the
+        duality gap of a linear model with a penalty, or with an l2 over `Coordinates`. It is looked
+        at every so many iterations, whatever else is observed. `tol` then is 0 unless given.
     threads
         Threads that share products with large dense arrays; else ``$PURSUIT_THREADS``, else every
         core. It changes no bit of the result. During the run BLAS is limited to one thread in the
@@ -126,13 +140,13 @@ def solve(
     >>> result.status.name, result.coef.toarray().round(5).tolist()
     ('CONVERGED', [1.33333, 1.0])
     """
-    given, rules = Problem(f, as_atoms(atoms)), as_method(method)
-    check_cone(given.atoms, rules, x0)
+    given, rules = Problem(f, penalised(f, as_atoms(atoms), penalty)), as_method(method)
+    check_penalty(given.atoms, rules, x0)
     if callback is not None and not callable(callback):
         raise InputError(f"callback: expected a function, got {type(callback).__name__}")
     check_outlet(checkpoint)
     _check_tol(rules, tol)
-    stop = Stopping.checked(given, max_iter, tol, rtol, target, max_atoms, max_time)
+    stop = Stopping.checked(given, max_iter, tol, rtol, target, max_atoms, max_time, gap)
     looks = max(1, stop.max_iter // 1000) if every is None else count("every", every, minimum=1)
     # Small products in float32 may raise the flag for numbers that lie beyond their arrays.
     with np.errstate(invalid="ignore"), Crew(thread_count(threads)):

@@ -13,6 +13,8 @@ from pursuit.base.errors import InputError
 from pursuit.base.status import Status
 from pursuit.points.base import Point
 from pursuit.rules.memory import Memory
+from pursuit.solving.gap import GapTest
+from pursuit.solving.penalised import why_zero
 from pursuit.solving.running import NOTHING, REFRESH, Running
 from pursuit.solving.stopping import Stopping
 
@@ -42,7 +44,7 @@ class Watched(Memory):
     def of(x: Point) -> Watched:
         """At the start."""
         with np.errstate(over="ignore", invalid="ignore"):
-            value = x.value()
+            value = x.total()
         if not isfinite(value):
             raise InputError(f"f: the value at the start is {value}; expected a finite number")
         return Watched(value, x.largest_slope(), value)
@@ -54,8 +56,15 @@ class Reasons:
     `gradient` is the size of the terms whose difference a gradient is.
     """
 
-    def __init__(self, running: Running, watched: Watched, stop: Stopping, gradient: float) -> None:
-        self._running, self._stop, self._gradient = running, stop, gradient
+    def __init__(
+        self,
+        running: Running,
+        watched: Watched,
+        stop: Stopping,
+        gradient: float,
+        gap: GapTest | None = None,
+    ) -> None:
+        self._running, self._stop, self._gradient, self.gap = running, stop, gradient, gap
         self._run, self._watched = running.run, watched
         self.period = _period(self._run.problem.atoms)
         self._threshold = float(stop.tol * watched.first_slope)  # what `tol` asks for
@@ -66,11 +75,25 @@ class Reasons:
             return self.reached() or self._struck()
         f, atoms = self._run.problem.f, self._run.problem.atoms
         if self._watched.first_slope <= self._rounding:
-            hull = atoms.penalty.hull
-            return Status.CONVERGED, f"the start is optimal over the {hull} of the atoms"
-        if f.lowest == -inf and (endless := f.unbounded(atoms, self._running.stepper.x.vector)):
-            return self.endless(endless)
-        return self._value_reached()
+            return Status.CONVERGED, self._optimal_start()
+        unlimited = atoms.penalty.free or atoms.one_sided
+        if unlimited and f.lowest == -inf:
+            endless = f.unbounded(atoms, self._running.stepper.x.vector)
+            if endless:
+                return self.endless(endless)
+        near = None if self.gap is None else self.gap.reached(self._running.verified)
+        return near or self._value_reached()
+
+    def _optimal_start(self) -> str:
+        penalty = self._run.problem.atoms.penalty
+        if penalty.free or penalty.one_sided:
+            return f"the start is optimal over the {penalty.hull} of the atoms"
+        return f"the start is optimal{self._zero()}"
+
+    def _zero(self) -> str:
+        """That a penalty leaves no coefficient but zero, if so."""
+        x = self._running.stepper.x
+        return "" if x.atoms.penalty.free or x.used.size else why_zero(x)
 
     def endless(self, why: str) -> Ended:
         """A rule has found no end to the fall of f: where f has a floor, by rounding."""
@@ -96,6 +119,8 @@ class Reasons:
                 found = self._slope_reached(last.slope, last.gamma == 0)
             elif self._run.t % self.period == 0:  # one random direction was seen, and no more
                 found = self._slope_looked_at()
+        if found is None and self.gap is not None and self._run.t % self.gap.period == 0:
+            found = self.gap.reached(self._running.verified)
         if found is None and stop.max_atoms is not None:
             return ended(Status.MAX_ATOMS) if self._running.support >= stop.max_atoms else None
         return found
@@ -106,7 +131,7 @@ class Reasons:
         if self._stop.goal is None:
             return None
         (goal, message), running = self._stop.goal, self._running
-        value = running.stepper.x.value()
+        value = running.stepper.x.total()
         # A point keeps its value up to rounding: a close call is settled by computing it anew.
         close = 64 * running.eps * max(abs(value), abs(self._watched.first_value))
         if value > goal + close or running.verified.value > goal:
@@ -145,7 +170,8 @@ class Reasons:
         return None
 
     def _flat(self) -> Ended:
-        return Status.CONVERGED, f"the slope is at most {self._stop.tol:g} of its first value"
+        found = f"the slope is at most {self._stop.tol:g} of its first value"
+        return Status.CONVERGED, found + self._zero()
 
     def _slope_looked_at(self) -> Ended | None:
         """The slope test of methods with random directions, once in `period` iterations."""
@@ -159,7 +185,7 @@ class Reasons:
     def watch(self) -> Ended | None:
         """Whether the value is above its start by more than all it ever fell, again and again."""
         watched = self._watched
-        value, first = self._running.stepper.x.value(), watched.first_value
+        value, first = self._running.stepper.x.total(), watched.first_value
         if not isfinite(value):
             watched.strikes = STRIKES  # so that a resumed run knows it, too
             return self._struck()
@@ -172,7 +198,7 @@ class Reasons:
     def _struck(self) -> Ended | None:
         if self._watched.strikes < STRIKES:
             return None
-        return self.diverged(self._running.stepper.x.value())
+        return self.diverged(self._running.stepper.x.total())
 
     def diverged(self, value: float) -> Ended:
         """The message names the likely cause."""

@@ -43,7 +43,7 @@ class Finish:
             counts=x.counts,
             trace=Trace(running.rows),
             state=state_of(running),
-            origin=Origin(posed.problem, posed.start, self.rules, beta),
+            origin=Origin(posed.problem, posed.start, self.rules, beta, posed.verify.problem),
             path=self._path(running),
         )
 

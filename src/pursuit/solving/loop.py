@@ -104,6 +104,8 @@ class Loop:
         looks = [running.period - t % running.period, every - t % every, end - t]
         if isnan(running.last.slope):
             looks.append(period - t % period)
+        if self._reasons.gap is not None:
+            looks.append(self._reasons.gap.period - t % self._reasons.gap.period)
         return running.stretch(stretch, min(looks))
 
     def _save(self) -> None:

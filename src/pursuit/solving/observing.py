@@ -53,7 +53,7 @@ class Observer:
         """Record where the run is; True if the callback wants to stop."""
         running = self._running
         t, seconds, x, support = running.run.t, running.seconds, running.stepper.x, running.support
-        value, slope, counts = x.value(), x.largest_slope(), x.counts
+        value, slope, counts = x.total(), x.largest_slope(), x.counts
         work = (counts.oracle_calls, counts.products)
         running.rows.append((t, seconds, value, slope, support, *work))
         self.bar.update(self._way(t, value), f"value {value:.6g}")

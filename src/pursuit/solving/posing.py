@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from copy import copy
 from dataclasses import dataclass
 from math import isfinite, nan
 
@@ -13,8 +12,7 @@ from pursuit.base.errors import InputError
 from pursuit.base.validation import Array, count, flag, shaped_array
 from pursuit.methods import Method
 from pursuit.objectives.problem import Problem
-from pursuit.penalties import FREE, Penalty
-from pursuit.solving.cone_start import check_weights
+from pursuit.solving.penalised import check_weights, with_penalty
 from pursuit.solving.scale import in_common_type, in_range
 from pursuit.solving.state import Fingerprint
 from pursuit.solving.verification import Verification
@@ -66,25 +64,20 @@ class Posed:
             given = Problem(f, atoms)
         dtype = np.result_type(given.f.dtype, atoms.dtype, start.dtype)
         unit, scale = atoms.astype(dtype).unit() if unit_atoms else (unit.astype(dtype), None)
-        unit = _with_penalty(unit, atoms.penalty)
+        # A set of a user may forget its penalty.
+        unit = with_penalty(unit, atoms.penalty.rescaled(scale).within(dtype))
+        atoms = with_penalty(atoms, atoms.penalty.within(dtype))
+        given = Problem(given.f, atoms)
         seed = count("seed", seed)
         place = (start, weights, unit_atoms, seed)
-        mark = Fingerprint(given.f, atoms, rules.advance, rules.momentum, *place)
+        penalty = () if atoms.penalty.free else (atoms.penalty,)
+        mark = Fingerprint(given.f, atoms, rules.advance, rules.momentum, *place, *penalty)
         origin = start if coef0 is None else given.f.origin(atoms)
         verify = Verification(given, scale, origin)
         if weights is not None and scale is not None:
             weights = weights * scale
         problem = Problem(given.f, unit)
         return Posed(problem, start, weights, scale, verify, gradient, seed, mark)
-
-
-def _with_penalty(unit: AtomSet, penalty: Penalty) -> AtomSet:
-    """Atoms at unit norm with the penalty of those given, where a set of a user forgets it."""
-    if unit.penalty != FREE or penalty == FREE:
-        return unit
-    unit = copy(unit)
-    unit.penalty = penalty
-    return unit
 
 
 def _as_given(atoms: AtomSet) -> AtomSet:
@@ -109,8 +102,8 @@ def _start(problem: Problem, x0: object, coef0: object) -> tuple[Array, Array | 
         if finite is None:
             raise InputError("coef0: expected a finite set of atoms; give x0 instead")
         weights = shaped_array("coef0", coef0, (len(finite),))
-        # A point of a cone has to know its coefficients: it starts at zero and is given them.
-        start = problem.f.origin(atoms) if atoms.one_sided else finite.combine(weights)
+        # With a penalty a point has to know its coefficients: it starts at zero and is given them.
+        start = finite.combine(weights) if atoms.penalty.free else problem.f.origin(atoms)
         return start, weights
     if x0 is None:
         return problem.f.origin(atoms), None

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from math import inf
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,6 +14,7 @@ from pursuit import plots
 from pursuit.atoms.base import Atom
 from pursuit.base.status import Status
 from pursuit.base.validation import Array
+from pursuit.geometry.left_to_gain import LeftToGain, coefficients
 from pursuit.points.ledger import Counts
 
 if TYPE_CHECKING:
@@ -83,18 +85,27 @@ QUICK = 1_000_000
 class Origin:
     """What a result came from: the problem that the method ran on, its start and its rules.
 
-    `beta` is β_t of an accelerated method, by which its bound on f(x_t) − f* has fallen.
+    `beta` is β_t of an accelerated method, by which its bound on f(x_t) − f* has fallen; `given`
+    is the problem with the atoms as the user gave them.
     """
 
     problem: Problem
     start: Array
     method: Method
     beta: float = 0.0
+    given: Problem | None = None
+
+    @cached_property
+    def left_to_gain(self) -> LeftToGain | None:
+        """What bounds f + g less its minimum, for the atoms as given; None where nothing does."""
+        return None if self.given is None else LeftToGain.of(self.given)
 
     @property
     def quick(self) -> bool:
         """Whether a certificate is cheap enough to be made for printing."""
         atoms = self.problem.atoms
+        if not atoms.penalty.free:  # a few products
+            return True
         d = int(np.prod(atoms.shape))
         n = d if atoms.finite is None else len(atoms.finite)
         return n * d * min(n, d) <= QUICK
@@ -115,7 +126,8 @@ class Result:
         The atoms behind `support`: handles of the set.
     value, slope
         f(x) and max \\|⟨∇f(x), z⟩\\| over the atoms that the method ran on, both at this x and in
-        float64, whatever the run kept up to date on its way.
+        float64, whatever the run kept up to date on its way. With a penalty g: f(x) + g(w), and the
+        largest distance of −⟨∇f(x), z_j⟩ from ∂g_j(w_j).
     status, message, success
         How it ended, in words, and whether a stopping test was met.
     iterations, counts, trace, seconds
@@ -157,6 +169,15 @@ class Result:
         from scipy.sparse import coo_array
 
         return coo_array((self.weights, (self.support,)), shape=(self.size,))
+
+    @cached_property
+    def gap(self) -> float:
+        """A proved bound on f + g less its minimum, by duality; inf where none is known."""
+        origin = self.origin
+        if origin is None or origin.given is None or origin.left_to_gain is None:
+            return inf
+        w = coefficients(origin.given, self.x, self.support, self.weights)
+        return origin.left_to_gain(w)
 
     @cached_property
     def certificate(self) -> Certificate:

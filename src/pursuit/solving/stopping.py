@@ -6,19 +6,20 @@ from dataclasses import dataclass
 
 from pursuit.base.errors import InputError
 from pursuit.base.validation import count, non_negative, number, positive
-from pursuit.objectives.base import Objective
+from pursuit.geometry.left_to_gain import LeftToGain
 from pursuit.objectives.problem import Problem
 
 
 @dataclass(frozen=True)
 class Stopping:
-    """The limits of a run; `goal` is a value of f and the message for reaching it."""
+    """The limits of a run; `goal` is a value of f + g and the message for reaching it."""
 
     max_iter: int
     tol: float
     goal: tuple[float, str] | None
     max_atoms: int | None
     max_time: float | None
+    gap: float | None = None
 
     @staticmethod
     def checked(
@@ -29,13 +30,17 @@ class Stopping:
         target: float | None,
         max_atoms: int | None,
         max_time: float | None,
+        gap: float | None = None,
     ) -> Stopping:
         goals = []
         if target is not None:
             value = number("target", target)
             goals.append((value, f"the value is at most the target {value:.6g}"))
+        if gap is not None:
+            _check_gap(problem, gap)
+            tol = 0.0 if tol is None else tol
         if rtol is not None:
-            residual = non_negative("rtol", rtol) * _signal_norm(problem.f)
+            residual = non_negative("rtol", rtol) * _signal_norm(problem)
             goals.append(
                 (0.5 * residual * residual, f"the residual norm is at most {residual:.6g}")
             )
@@ -45,10 +50,28 @@ class Stopping:
             max(goals, default=None),
             None if max_atoms is None else count("max_atoms", max_atoms, minimum=1),
             None if max_time is None else positive("max_time", max_time),
+            gap,
         )
 
 
-def _signal_norm(f: Objective) -> float:
+def _check_gap(problem: Problem, gap: float) -> None:
+    """Refuse a gap that no run could tell."""
+    positive("gap", gap)
+    if LeftToGain.of(problem) is None:
+        penalty = "without a penalty" if problem.atoms.penalty.free else "with this penalty"
+        raise InputError(
+            f"gap: of {type(problem.f).__name__} over {problem.atoms!r} {penalty} no dual problem "
+            "is known; expected a linear model with a penalty, or with l2 > 0 over Coordinates"
+        )
+
+
+def _signal_norm(problem: Problem) -> float:
+    f = problem.f
+    if problem.atoms.penalty.weighted:
+        raise InputError(
+            "rtol: with weights on coefficients the value is more than that of a residual; "
+            "expected tol, gap or target"
+        )
     norm: float | None = getattr(f, "signal_norm", None)
     if norm is None:
         raise InputError(

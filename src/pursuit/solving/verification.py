@@ -18,8 +18,8 @@ from pursuit.points.base import Point
 
 
 class Verified(NamedTuple):
-    """x with the places of its atoms and their weights, f(x), and the largest slope of the atoms
-    that the method runs on."""
+    """x with the places of its atoms and their weights, f(x) + g(w), and the largest slope of the
+    atoms that the method runs on."""
 
     x: Array
     used: Array
@@ -48,15 +48,40 @@ class Verification:
 
     def __call__(self, point: Point, weights: Array, used: Array) -> Verified:
         """What is true at a point whose weights, for unit atoms, are these at these places."""
+        f, atoms = self.problem.f, self.problem.atoms
         if self.scale is not None:
             scaled = weights.astype(np.float64) / self.scale[used]
             weights = scaled.astype(weights.dtype)
-        x = point.assembled(self.problem.atoms, self.origin, weights, used)
+        if not atoms.penalty.free:
+            weights = self._allowed(point, weights, used)
+        x = point.assembled(atoms, self.origin, weights, used)
         exact = x.astype(np.float64)
-        return Verified(x, used, weights, self.problem.f.value(exact), self._slope(point, exact))
+        value = f.value(exact)
+        if atoms.penalty.free:
+            return Verified(x, used, weights, value, self._slope(point, exact))
+        value += atoms.penalty.at(used).value(weights)
+        return Verified(x, used, weights, value, self._penalised_slope(point, exact))
+
+    def _allowed(self, point: Point, weights: Array, used: Array) -> Array:
+        """Weights at a bound, or as near as one cannot tell, exactly where those of the run are."""
+        kept = point.coef[used]
+        _, low, high = point.atoms.penalty.at(used).parts(len(used))
+        _, lower, upper = self.problem.atoms.penalty.at(used).parts(len(used))
+        ends = np.where(kept <= low, lower, np.where(kept >= high, upper, weights))
+        return np.clip(ends, lower, upper).astype(weights.dtype)
 
     def _slope(self, point: Point, x: Array) -> float:
         """The largest slope at x of atoms at unit norm, where these are kept in full precision."""
         if point.atoms.dtype == np.float64:
             return point.slope_at(x, point.atoms, None)
         return point.slope_at(x, self.problem.atoms, self.scale)
+
+    def _penalised_slope(self, point: Point, x: Array) -> float:
+        """The same of f + g, whose coefficients are those of the point."""
+        atoms, given = point.atoms.finite, self.problem.atoms.finite
+        assert atoms is not None
+        assert given is not None
+        c = (atoms if atoms.dtype == np.float64 else given).correlate(point.f.gradient(x))
+        if self.scale is not None and atoms.dtype != np.float64:
+            c = c / self.scale
+        return float(np.abs(atoms.admissible(c, point.coef)).max())
