@@ -88,7 +88,7 @@ class Line:
 
     def typical_curvature(self, tau: float) -> float:
         """The mean of −ψ′ up to about where ψ vanishes, whatever the units of the first τ are."""
-        best, end = self.first / tau, 1e3 * FAR * FAR * tau
+        best, end = self.first / tau, ENDLESS * tau
         for _ in range(LOOKS):
             mean = self.curvature(tau)
             if tau > end and abs(mean) * tau < 1e-6 * self.first:
