@@ -163,5 +163,7 @@ def test_what_cannot_be_answered_is_refused_by_name():
         estimators.orthogonal_mp_gram(X, X.T @ Y)
     with pytest.raises(InputError, match="tol: expected a number of at least 0"):
         estimators.orthogonal_mp(X, Y, tol=-1.0)
-    with pytest.warns(UserWarning, match="n_nonzero_coefs=9 is more than the features there are: 5"):
+    with pytest.warns(
+        UserWarning, match="n_nonzero_coefs=9 is more than the features there are: 5"
+    ):
         estimators.orthogonal_mp(X, Y, n_nonzero_coefs=9)
