@@ -1,6 +1,6 @@
 """The estimators beside scikit-learn's: ``python benchmarks/estimators.py``.
 
-One thread and CPU time, in turn, so that a busy machine slows both. `coder`: codes of patches beside
+One thread and CPU time, in turn, so that a busy machine slows both. `coder`: codes beside those of
 `SparseCoder`, verified to be the same. `recovery`: the share of a true support that is found on
 columns of scale 0.1 … 10. `microarray`: accuracy on samples that neither the fit nor the choice of
 the number of features has seen (10 folds in 10 folds), beside ℓ1-penalised logistic regression.

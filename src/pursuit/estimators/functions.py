@@ -11,7 +11,7 @@ from sklearn.utils import check_array
 from pursuit.base.errors import InputError
 from pursuit.base.validation import Array
 from pursuit.estimators.door import FLOATS
-from pursuit.estimators.orthogonal import Limits, coefficient_path
+from pursuit.estimators.orthogonal import PursuitLimits, coefficient_path
 
 
 def orthogonal_mp(
@@ -63,7 +63,7 @@ def orthogonal_mp(
     y = check_array(y, dtype=X.dtype, ensure_2d=False, input_name="y")
     if y.ndim > 2 or len(y) != len(X):
         raise InputError(f"y: expected {len(X)} rows, as many as X has, got shape {y.shape}")
-    limits = Limits.checked(n_nonzero_coefs, tol, X.shape[1], unit_atoms, positive)
+    limits = PursuitLimits.checked(n_nonzero_coefs, tol, X.shape[1], unit_atoms, positive)
     return _answer(X, y.reshape(len(y), -1).T, limits, return_path, return_n_iter)
 
 
@@ -114,7 +114,7 @@ def orthogonal_mp_gram(
             f"Gram, Xy: expected a square matrix and as many rows, got {gram.shape}, "
             f"{moments.shape}"
         )
-    limits = Limits.checked(n_nonzero_coefs, tol, n, unit_atoms, positive)
+    limits = PursuitLimits.checked(n_nonzero_coefs, tol, n, unit_atoms, positive)
     columns, targets = _factored(gram, moments.reshape(n, -1))
     if limits.tol is not None:
         columns, targets = _with_hidden(columns, targets, norms_squared)
@@ -122,7 +122,7 @@ def orthogonal_mp_gram(
 
 
 def _factored(gram: Array, moments: Array) -> tuple[Array, Array]:
-    """Columns with this Gram matrix, and targets (rows) with these inner products with them.
+    """Features with this Gram matrix, and targets (rows) with these inner products with them.
 
     The factor is of the columns at unit norm, so that none is too short to be seen.
     """
@@ -153,7 +153,7 @@ def _with_hidden(columns: Array, targets: Array, norms_squared: Any) -> tuple[Ar
 
 
 def _answer(
-    columns: Array, targets: Array, limits: Limits, return_path: bool, return_n_iter: bool
+    columns: Array, targets: Array, limits: PursuitLimits, return_path: bool, return_n_iter: bool
 ) -> Any:
     """In the shapes that scikit-learn gives."""
     live = np.flatnonzero(columns.any(axis=0))

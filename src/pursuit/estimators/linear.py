@@ -19,7 +19,7 @@ ULPS = 8
 
 
 @dataclass(frozen=True)
-class Columns:
+class Features:
     """The columns of X, how they are centred, and how large they are then.
 
     Attributes
@@ -41,14 +41,14 @@ class Columns:
     live: Array
 
     @staticmethod
-    def of(X: Any, intercept: bool, weights: Array | None = None) -> Columns:
+    def of(X: Any, intercept: bool, weights: Array | None = None) -> Features:
         """Measure the columns, samples counting by their weights."""
         mean, square, spread = _moments(X, weights)
         sizes = np.sqrt(spread) if intercept else np.sqrt(square)
         live = np.flatnonzero(sizes > ULPS * np.finfo(X.dtype).eps * np.sqrt(square))
         centred = intercept and not hasattr(X, "tocsc")
         middle = mean if centred else np.zeros_like(mean)
-        return Columns(X, middle.astype(X.dtype), sizes.astype(X.dtype), live)
+        return Features(X, middle.astype(X.dtype), sizes.astype(X.dtype), live)
 
     def centred(self) -> Array:
         """The live columns of a dense X, centred."""
@@ -71,13 +71,17 @@ def _moments(X: Any, weights: Array | None) -> tuple[Array, Array, Array]:
     if hasattr(X, "tocsc"):
         double = X.tocsc().astype(np.float64)
         mean, square = double.T @ share, double.multiply(double).T @ share
-        # Σ over stored entries of (x − m)², and m² for every entry that is not stored.
-        about = double.copy()
-        about.data = (about.data - np.repeat(mean, np.diff(about.indptr))) ** 2
-        stored = double.copy()
+        about, stored = double.copy(), double.copy()
         stored.data = np.ones_like(stored.data)
-        return mean, square, about.T @ share + mean**2 * np.maximum(1 - stored.T @ share, 0)
+        full = np.diff(about.indptr) == X.shape[0]
+        absent = np.where(full, 0.0, np.maximum(1 - stored.T @ share, 0))
+        about.data = double.data - np.repeat(mean, np.diff(about.indptr))
+        mean = mean + about.T @ share - mean * absent  # as exact as a constant column is
+        # Σ over stored entries of (x − m)², and m² for every entry that is not stored.
+        about.data = (double.data - np.repeat(mean, np.diff(about.indptr))) ** 2
+        return mean, square, about.T @ share + mean**2 * absent
     mean = share @ X
+    mean = mean + share @ (X - mean)  # as exact as a constant column is
     return mean, share @ np.square(X, dtype=np.float64), share @ np.square(X - mean)
 
 

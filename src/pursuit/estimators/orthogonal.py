@@ -14,13 +14,13 @@ from pursuit.atoms.cone import Cone
 from pursuit.base.validation import Array, flag, non_negative
 from pursuit.encoding import Codes, encode
 from pursuit.estimators.door import clipped
-from pursuit.estimators.linear import Columns, LinearPrediction
+from pursuit.estimators.linear import Features, LinearPrediction
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
-class Limits(NamedTuple):
+class PursuitLimits(NamedTuple):
     """When a pursuit ends, and over what it runs.
 
     `tol` is a squared residual norm, and goes before `n_nonzero`, as in scikit-learn.
@@ -34,15 +34,15 @@ class Limits(NamedTuple):
     @staticmethod
     def checked(
         n_nonzero: int | None, tol: float | None, features: int, unit_atoms: bool, positive: bool
-    ) -> Limits:
+    ) -> PursuitLimits:
         """A tenth of the features where nothing is said, and no more than there are."""
         flags = flag("unit_atoms", unit_atoms), flag("positive", positive)
         if tol is not None:
-            return Limits(None, non_negative("tol", tol), *flags)
+            return PursuitLimits(None, non_negative("tol", tol), *flags)
         if n_nonzero is None:
-            return Limits(max(1, features // 10), None, *flags)
+            return PursuitLimits(max(1, features // 10), None, *flags)
         k = clipped("n_nonzero_coefs", n_nonzero, features, "features there are")
-        return Limits(k, None, *flags)
+        return PursuitLimits(k, None, *flags)
 
     def fit(self, columns: Array, targets: Array) -> tuple[Array, list[int]]:
         """The coefficients of targets (rows) over the columns of a matrix, and the steps taken.
@@ -73,7 +73,7 @@ class Limits(NamedTuple):
         )
 
 
-def coefficient_path(columns: Array, target: Array, limits: Limits) -> Array:
+def coefficient_path(columns: Array, target: Array, limits: PursuitLimits) -> Array:
     """The coefficients after each atom, shape (steps, columns).
 
     Without a sign to keep, those after t atoms are the least-squares fit over the first t, which
@@ -161,10 +161,10 @@ class OrthogonalMatchingPursuit(LinearPrediction, MultiOutputMixin, RegressorMix
     def fit(self, X: Any, y: Any) -> Self:
         """Pursue each target, a column of y."""
         X, y = self._pairs(X, y, multi_output=True)
-        limits = Limits.checked(
+        limits = PursuitLimits.checked(
             self.n_nonzero_coefs, self.tol, X.shape[1], self.unit_atoms, self.positive
         )
-        columns = Columns.of(X, self.fit_intercept)
+        columns = Features.of(X, self.fit_intercept)
         targets = y.reshape(len(y), -1).T
         middle = targets.mean(axis=1) if self.fit_intercept else np.zeros(len(targets), X.dtype)
         coef = np.zeros((len(targets), X.shape[1]), X.dtype)
@@ -248,7 +248,7 @@ class OrthogonalMatchingPursuitCV(LinearPrediction, RegressorMixin, BaseEstimato
         most = min(max(features // 10, 5), features)
         if self.max_iter:
             most = clipped("max_iter", self.max_iter, features, "features there are")
-        limits = Limits.checked(most, None, features, self.unit_atoms, self.positive)
+        limits = PursuitLimits.checked(most, None, features, self.unit_atoms, self.positive)
         folds = Parallel(n_jobs=self.n_jobs, verbose=self.verbose)(
             delayed(_fold_errors)(X, y, part, limits, self.fit_intercept)
             for part in check_cv(self.cv).split(X, y)
@@ -278,11 +278,11 @@ class OrthogonalMatchingPursuitCV(LinearPrediction, RegressorMixin, BaseEstimato
 
 
 def _fold_errors(
-    X: Array, y: Array, part: tuple[Array, Array], limits: Limits, intercept: bool
+    X: Array, y: Array, part: tuple[Array, Array], limits: PursuitLimits, intercept: bool
 ) -> Array:
     """The mean squared error on the samples left out, after each atom."""
     train, test = part
-    columns = Columns.of(X[train], intercept)
+    columns = Features.of(X[train], intercept)
     if not columns.live.size:
         return np.array([np.mean((y[test] - y[train].mean()) ** 2)])
     middle = y[train].mean() if intercept else y.dtype.type(0)

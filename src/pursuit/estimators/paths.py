@@ -13,7 +13,7 @@ from sklearn.exceptions import ConvergenceWarning
 from pursuit.atoms.coordinates import Coordinates
 from pursuit.base.status import Status
 from pursuit.base.validation import Array
-from pursuit.estimators.linear import Columns
+from pursuit.estimators.linear import Features
 from pursuit.estimators.losses import Loss
 from pursuit.solving.driver import solve
 from pursuit.solving.results import Result
@@ -74,7 +74,7 @@ class CoefficientPath:
         return ax
 
 
-def constant_path(b: float, columns: Columns) -> CoefficientPath:
+def constant_path(b: float, columns: Features) -> CoefficientPath:
     """The model without any feature."""
     n, dtype = columns.X.shape[1], columns.X.dtype
     nothing = csr_array((1, n), dtype=dtype)
@@ -86,8 +86,8 @@ def constant_path(b: float, columns: Columns) -> CoefficientPath:
 class SupportSearch:
     """Orthogonal pursuit over the columns of X, for any loss.
 
-    The intercept is in use from the start, so that slopes are those of centred columns, dense or
-    sparse. Columns are compared, and shrunk by `l2`, at a root mean square of one if `unit_atoms`.
+    The intercept is in use before any column, so that slopes are those of centred columns, dense or
+    sparse. Features are compared, and shrunk by `l2`, at a root mean square of one if `unit_atoms`.
     """
 
     loss: Loss
@@ -97,19 +97,14 @@ class SupportSearch:
 
     def __call__(self, X: Any, y: Array, weights: Array | None, most: int) -> CoefficientPath:
         """The models with 0, 1, …, `most` features."""
-        columns = Columns.of(X, self.intercept, weights)
-        b = self.loss.constant(y, weights) if self.intercept else 0.0
+        columns = Features.of(X, self.intercept, weights)
         if not columns.live.size:
-            return constant_path(b, columns)
+            return constant_path(self.loss.constant(y, weights) if self.intercept else 0.0, columns)
         f = self.loss.make(columns.scaled(self.unit_atoms), y, self.l2, weights, self.intercept)
-        start = np.zeros(f.shape, X.dtype)
-        if self.intercept:
-            start[-1] = b or np.finfo(X.dtype).tiny  # a coefficient of zero is not in use
         result = solve(
             f,
             Coordinates(f.shape[0]),
             "orthogonal",
-            coef0=start,
             max_atoms=min(most, columns.live.size) + self.intercept,
             max_iter=max(1000, 4 * most),
             tol=0.0,
@@ -119,19 +114,21 @@ class SupportSearch:
         if result.status not in FINE:
             told = f"{result.status.name}: {result.message}"
             warnings.warn(f"the support path ended early, {told}", ConvergenceWarning, stacklevel=2)
-        return self._as_given(result, columns)
+        return self._as_given(result, columns, most)
 
-    def _as_given(self, result: Result, columns: Columns) -> CoefficientPath:
+    def _as_given(self, result: Result, columns: Features, most: int) -> CoefficientPath:
         """The path of a run, for the columns as they came."""
         path, n = result.path, len(columns.live)
         assert path is not None
-        found = path.coefs.tocsr()
+        # The last model of each number of features, whether or not the intercept counts as one.
+        sizes = np.diff(path.coefs[:, :n].tocsr().indptr)
+        last = np.flatnonzero(np.append(np.diff(sizes) != 0, True) & (sizes <= most))
+        found = path.coefs.tocsr()[last]
         live = found[:, :n].tocoo()
         scale = columns.scale[columns.live] if self.unit_atoms else np.ones(n, columns.X.dtype)
-        shape = (len(path), columns.X.shape[1])
+        shape = (len(last), columns.X.shape[1])
         values = live.data / scale[live.col]
         coefs = csr_array((values, (live.row, columns.live[live.col])), shape=shape)
-        b = found[:, [n]].toarray()[:, 0] if self.intercept else np.zeros(len(path))
+        b = found[:, [n]].toarray()[:, 0] if self.intercept else np.zeros(len(last))
         b = (b - coefs @ columns.middle).astype(columns.X.dtype)
-        sizes = path.sizes - self.intercept
-        return CoefficientPath("features", sizes, coefs, b, columns.scale)
+        return CoefficientPath("features", sizes[last], coefs, b, columns.scale)
