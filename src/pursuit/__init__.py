@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 # For type checkers and documentation tools; at run time names are loaded as `_HOME` says.
 if TYPE_CHECKING:
     from pursuit import certificates as certificates
+    from pursuit import estimators as estimators
     from pursuit import geometry as geometry
     from pursuit import methods as methods
     from pursuit import plots as plots
@@ -177,7 +178,17 @@ _HOME = {
     "MissingExtra": "base.errors",
     "PursuitError": "base.errors",
 }
-_MODULES = ("certificates", "geometry", "methods", "plots", "rates", "testing", "torch", "unmixing")
+_MODULES = (
+    "certificates",
+    "estimators",
+    "geometry",
+    "methods",
+    "plots",
+    "rates",
+    "testing",
+    "torch",
+    "unmixing",
+)
 
 __all__ = [*_HOME, *_MODULES, "__version__"]
 

@@ -191,6 +191,66 @@ def time_frequency(
     return ax
 
 
+# Linear models -------------------------------------------------------------------------------
+
+NAMED = len(COLOURS)
+"""The most features that have a colour and a name of their own."""
+
+
+def coefficients(
+    at: Array,
+    curves: Array,
+    ax: Axes | None = None,
+    *,
+    names: Sequence[str],
+    decades: bool = False,
+) -> Axes:
+    """Coefficients (columns, with their names) of models (rows) that come one after the other.
+
+    The largest have a colour and a name; the others are grey. `decades`: `at` is drawn on a
+    logarithmic scale that falls, as for λ, so that models grow to the right.
+    """
+    ax = axes(ax)
+    order = np.argsort(-np.abs(curves).max(axis=0), kind="stable")
+    curves = _without_rests(curves)
+    ax.plot(at, curves[:, order[NAMED:]], color="#c8c8c8", linewidth=0.7)
+    for k, j in enumerate(order[:NAMED].tolist()):
+        marker = None if decades else MARKERS[k]
+        ax.plot(at, curves[:, j], label=names[j], marker=marker, markersize=3.5, **look(k))
+    ax.axhline(0, color="black", linewidth=0.6)
+    if decades:
+        ax.set_xscale("log")
+        ax.invert_xaxis()
+    else:
+        ax.locator_params(axis="x", integer=True)
+    if order.size:
+        ax.legend(loc="center left", bbox_to_anchor=(1, 0.5), frameon=False, fontsize="small")
+    return ax
+
+
+def _without_rests(curves: Array) -> Array:
+    """Curves with nothing where they are zero and their neighbours are too."""
+    zero = np.pad(curves == 0, ((1, 1), (0, 0)), constant_values=True)
+    return np.where(zero[:-2] & zero[1:-1] & zero[2:], np.nan, curves)
+
+
+def scores(at: Array, scores: Array, chosen: float, ax: Axes | None = None) -> Axes:
+    """Scores of folds (rows), each in grey; their mean with a standard error; what was chosen."""
+    ax = axes(ax)
+    mean, folds = scores.mean(axis=0), len(scores)
+    if folds > 1:
+        error = scores.std(axis=0, ddof=1) / folds**0.5
+        ax.plot(at, scores.T, color="#c8c8c8", linewidth=0.7, zorder=1)
+        band: dict[str, Any] = {"color": COLOURS[0], "alpha": 0.2, "lw": 0}
+        ax.fill_between(at, mean - error, mean + error, label="± standard error", **band)
+    label = f"mean of {folds} folds" if folds > 1 else None
+    ax.plot(at, mean, color=COLOURS[0], marker="o", markersize=3.5, label=label)
+    ax.axvline(chosen, color=COLOURS[1], linestyle="--", label=f"chosen: {chosen:g}")
+    ax.locator_params(axis="x", integer=True)
+    ax.legend(frameon=False)
+    return ax
+
+
 def legend_below(figure: Figure, ax: Axes, columns: int = 3) -> None:
     """One legend for all Axes of a figure, under them, where it covers no curve."""
     lines, labels = ax.get_legend_handles_labels()

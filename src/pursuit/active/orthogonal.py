@@ -7,7 +7,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from pursuit.active.active_set import EPS, Entry, correct, largest_slope
+from pursuit.active.active_set import EPS, ULPS, Entry, correct, largest_slope
 from pursuit.active.factor import Factor
 from pursuit.active.nonnegative import ConeCorrective
 from pursuit.active.overlapping import (
@@ -18,6 +18,8 @@ from pursuit.active.overlapping import (
 )
 from pursuit.active.restricted import over
 from pursuit.atoms.base import Atom
+from pursuit.atoms.forms import AtomForm
+from pursuit.base.validation import Array
 from pursuit.penalties import Penalty
 from pursuit.points import Needs
 from pursuit.points.base import Point
@@ -33,7 +35,8 @@ class Corrective(Advance):
     quadratic by one solve with a Cholesky factor that grows by a row with each atom, for a linear
     model by Newton's method, for any other f by Newton's method with conjugate gradients,
     warm-started at x. An atom that depends on those in use adds nothing: it is set aside for good
-    and the next best one is taken.
+    and the next best one is taken. Over `Coordinates` the intercept of f comes first, before any
+    choice could depend on it.
 
     From a blended point y the atoms in use include all those with a coefficient there. Over a
     `Cone` coefficients stay at or above zero: see `pursuit.active.nonnegative`.
@@ -84,6 +87,8 @@ class _CorrectiveRun:
         self.memory = memory
         self.span, self.factor = over(run.problem), Factor()
         self.finite = self.span.finite
+        axes = run.problem.f.intercept and run.problem.atoms.form is AtomForm.AXES
+        self.intercept = run.problem.f.shape[0] - 1 if axes else -1  # its place, if there is one
 
     def __call__(self, x: Point) -> Progress:
         self._follow(x)
@@ -114,6 +119,8 @@ class _CorrectiveRun:
             return z, c
         x.counts.oracle_calls += 1
         correlations = x.correlations()
+        if self._intercept_first(x, correlations):
+            return self.intercept, float(correlations[self.intercept])
         steepness = np.abs(self.span.told(correlations, x, self.memory))
         steepness[self.memory.dependent] = 0
         z = int(np.argmax(steepness))
@@ -125,6 +132,14 @@ class _CorrectiveRun:
             steepness[z] = 0
             z = int(np.argmax(steepness))
         return z, float(correlations[z])
+
+    def _intercept_first(self, x: Point, correlations: Array) -> bool:
+        """Let the intercept in, if it is not; whether that is enough for this step."""
+        place = self.intercept
+        if place < 0 or place in self.span.places or place in self.memory.dependent:
+            return False
+        rounding = ULPS * EPS[x.coef.dtype] * float(np.abs(correlations).max())
+        return self._try(x, place) and abs(float(correlations[place])) > rounding
 
     def _try(self, x: Point, place: int) -> bool:
         """Let an atom in unless it depends on the others; remember either."""

@@ -127,10 +127,10 @@ def learn(
     what = flag("nonnegative", nonnegative), turns, count("seed", seed), thread_count(threads)
     check_outlet(checkpoint)
     source = open_source(signals, n)
-    k, sample = _nonzero(n_nonzero, n, math.prod(source.shape)), source.sample(what[2])
+    k, sample = nonzero_of(n_nonzero, n, math.prod(source.shape)), source.sample(what[2])
     lesson = Lesson(n, k, *what, exponent_of(sample))
     with single_threaded_blas:  # once for all the steps that ask for it
-        atoms = _first_atoms(sample, source.shape, lesson, start)
+        atoms = first_atoms_of(sample, source.shape, lesson, start)
         mark = Fingerprint("learn", name, lesson.identity(), source.identity(), start)
         run = LearningRun(
             name, _method(name, source, lesson, atoms), source, lesson, limits, mark, checkpoint
@@ -154,7 +154,7 @@ def _method(name: str, source: Source, lesson: Lesson, atoms: Array) -> Learner:
     return makers[name](source, lesson, atoms)
 
 
-def _first_atoms(sample: Array, shape: tuple[int, ...], lesson: Lesson, start: object) -> Array:
+def first_atoms_of(sample: Array, shape: tuple[int, ...], lesson: Lesson, start: object) -> Array:
     """Those of the user, else some of the signals."""
     from pursuit.learning.start import first_atoms, given_atoms
 
@@ -163,7 +163,7 @@ def _first_atoms(sample: Array, shape: tuple[int, ...], lesson: Lesson, start: o
     return first_atoms(sample, lesson.n_atoms, lesson.seed, lesson.nonnegative)
 
 
-def _nonzero(n_nonzero: int | None, n_atoms: int, length: int) -> int:
+def nonzero_of(n_nonzero: int | None, n_atoms: int, length: int) -> int:
     if n_nonzero is None:
         return min(n_atoms, max(1, length // 10))
     wanted = count("n_nonzero", n_nonzero, minimum=1)

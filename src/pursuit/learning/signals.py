@@ -151,6 +151,8 @@ def open_source(signals: object, n_atoms: int) -> Source:
 class HeldSignals:
     """An array in memory."""
 
+    total: int | None
+
     def __init__(self, rows: Array) -> None:
         self.shape, self.total, self.dtype = rows.shape[1:], len(rows), _computed_in(rows.dtype)
         self._rows = rows.reshape(len(rows), -1)
@@ -166,7 +168,7 @@ class HeldSignals:
         return np.ascontiguousarray(self._rows, self.dtype)
 
     def identity(self) -> list[object]:
-        rows = np.unique(np.linspace(0, self.total - 1, SAMPLED).astype(int))
+        rows = np.unique(np.linspace(0, len(self._rows) - 1, SAMPLED).astype(int))
         return [self._rows.shape, self._rows.dtype.str, np.array(self._rows[rows])]
 
 

@@ -1,0 +1,258 @@
+"""Linear models with few features, chosen one at a time."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+from joblib import Parallel, delayed
+from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
+
+from pursuit.base.validation import Array, flag, non_negative, positive
+from pursuit.estimators.door import clipped, sample_weights
+from pursuit.estimators.linear import LabelPrediction, LinearPrediction
+from pursuit.estimators.losses import LABELS, Loss, response
+from pursuit.estimators.paths import CoefficientPath, SupportSearch
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+MOST = 100
+"""The most features where no number is given."""
+
+
+class GreedyModel(LinearPrediction, BaseEstimator):
+    """What models with a support path have in common.
+
+    A subclass says what its loss is, and what y is for each row of `coef_`.
+    """
+
+    takes_sparse = True
+    paths_: list[CoefficientPath]
+    n_jobs: int | None = None
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Choose features one at a time, and fit all their coefficients after each.
+
+        Parameters
+        ----------
+        X : array or sparse array of shape (n_samples, n_features)
+        y : array of shape (n_samples,)
+        sample_weight : array of shape (n_samples,), default=None
+            Each multiplies the loss of its sample.
+        """
+        X, y = self._checked(X, y)
+        weights = sample_weights(sample_weight, X)
+        most = self._limit(X.shape[1])
+        self.paths_ = self._paths(X, y, weights, most)
+        self._take(self.paths_, self._choose(X, y, weights, most))
+        return self
+
+    def _checked(self, X: Any, y: Any) -> tuple[Any, Array]:
+        return self._pairs(X, y)
+
+    def _sides(self, y: Array) -> list[Array]:
+        return [y]
+
+    def _loss(self) -> Loss:
+        raise NotImplementedError
+
+    def _limit(self, features: int) -> int:
+        """The most features that are tried."""
+        if self.n_nonzero is None:
+            return min(max(1, features // 10), MOST)
+        return clipped("n_nonzero", self.n_nonzero, features, "features there are")
+
+    def _choose(self, X: Any, y: Array, weights: Array | None, most: int) -> int:
+        """How many features are taken."""
+        return most
+
+    def _paths(self, X: Any, y: Array, weights: Array | None, most: int) -> list[CoefficientPath]:
+        """A path for each row of `coef_`."""
+        search = SupportSearch(
+            self._loss(),
+            non_negative("l2", self.l2),
+            flag("fit_intercept", self.fit_intercept),
+            flag("unit_atoms", self.unit_atoms),
+        )
+        sides = [side.astype(X.dtype) for side in self._sides(y)]
+        jobs = self.n_jobs if len(sides) > 1 else 1
+        return list(Parallel(n_jobs=jobs)(delayed(search)(X, s, weights, most) for s in sides))
+
+    def _take(self, paths: list[CoefficientPath], size: int) -> None:
+        """Be the models with at most so many features."""
+        places = [path.up_to(size) for path in paths]
+        pairs = list(zip(paths, places, strict=True))
+        self.coef_ = np.concatenate([path.coefs[[k]].toarray() for path, k in pairs])
+        self.intercept_ = np.array([path.intercepts[k] for path, k in pairs], self.coef_.dtype)
+        self.n_nonzero_ = int(max(path.at[k] for path, k in pairs))
+
+    def _names(self) -> Any:
+        return getattr(self, "feature_names_in_", None)
+
+    def plot(self, ax: Axes | None = None, *, row: int = 0) -> Axes:
+        """Coefficients against the number of features, for a row of `coef_`."""
+        return self.paths_[row].plot(ax, names=self._names())
+
+
+class GreedyResponse(RegressorMixin, GreedyModel):
+    """A model of a response, by a loss with a name."""
+
+    def _loss(self) -> Loss:
+        return response(self.loss, positive("delta", self.delta))
+
+    def _take(self, paths: list[CoefficientPath], size: int) -> None:
+        super()._take(paths, size)
+        self.coef_, self.intercept_ = self.coef_[0], self.intercept_[0]
+
+    def predict(self, X: Any) -> Array:
+        """The response that is expected: Xw + b, and exp(Xw + b) for Poisson's loss."""
+        return self._loss().mean(self._decide(X))
+
+    def _mean_loss(self, y: Array, decided: Array, weights: Array | None) -> float:
+        return float(np.average(self._loss().losses(y, decided[:, 0]), weights=weights))
+
+
+class GreedyLabels(LabelPrediction, ClassifierMixin, GreedyModel):
+    """A model of labels, by the logistic loss."""
+
+    takes_sparse = True
+
+    def _checked(self, X: Any, y: Any) -> tuple[Any, Array]:
+        return self._labelled(X, y)
+
+    def _loss(self) -> Loss:
+        return LABELS
+
+    def _mean_loss(self, y: Array, decided: Array, weights: Array | None) -> float:
+        """The mean of −log of the probability of the true class."""
+        shares = self._shares(decided)[np.arange(len(y)), np.searchsorted(self.classes_, y)]
+        least = np.finfo(shares.dtype).tiny
+        return float(np.average(-np.log(np.maximum(shares, least)), weights=weights))
+
+
+class PursuitRegressor(GreedyResponse):
+    """A linear model of few features, chosen one at a time: orthogonal pursuit for three losses.
+
+    It looks for a small Σ wᵢ ℓ(yᵢ, xᵢᵀβ + b) + l2/2 ‖β‖² with few β_j ≠ 0: the feature along
+    which it falls fastest joins, and all coefficients are fitted anew.
+
+    Parameters
+    ----------
+    loss : {"squared", "huber", "poisson"}, default="squared"
+        ℓ: ½(y − u)²; the same up to \\|y − u\\| = `delta` and linear beyond; exp(u) − yu for counts
+        y of mean exp(u).
+    n_nonzero : int, default=None
+        Features; a tenth of those there are, at least 1 and at most 100, where not given. More than
+        there are is clipped with a warning.
+    delta : float, default=1.35
+        Where Huber's loss turns linear, in the units of y; 1.35 standard deviations of the noise
+        lose 5 % where there are no outliers.
+    l2 : float, default=0.0
+        Shrinkage, for features at the scale where they are compared.
+    fit_intercept : bool, default=True
+        Whether there is a b, which is not shrunk and not counted.
+    unit_atoms : bool, default=True
+        Compare features at a standard deviation of one, so that their units decide nothing. False:
+        as they are.
+
+    Attributes
+    ----------
+    coef_ : array of shape (n_features,)
+    intercept_ : float
+    n_nonzero_ : int
+        Features in use.
+    paths_ : list of one CoefficientPath
+        The models with 0, 1, … features: `at`, `coefs`, `intercepts`, `values`, `plot()`.
+    n_features_in_, feature_names_in_
+        What was seen in `fit`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from pursuit.estimators import PursuitRegressor
+    >>> X = np.random.default_rng(0).standard_normal((60, 30))
+    >>> y = np.random.default_rng(1).poisson(np.exp(1 + X[:, 3] - X[:, 7]))
+    >>> model = PursuitRegressor("poisson", n_nonzero=2).fit(X, y)
+    >>> np.flatnonzero(model.coef_).tolist()
+    [3, 7]
+    """
+
+    def __init__(
+        self,
+        loss: str = "squared",
+        *,
+        n_nonzero: int | None = None,
+        delta: float = 1.35,
+        l2: float = 0.0,
+        fit_intercept: bool = True,
+        unit_atoms: bool = True,
+    ) -> None:
+        self.loss = loss
+        self.n_nonzero = n_nonzero
+        self.delta = delta
+        self.l2 = l2
+        self.fit_intercept = fit_intercept
+        self.unit_atoms = unit_atoms
+
+
+class PursuitClassifier(GreedyLabels):
+    """Logistic regression on few features, chosen one at a time.
+
+    For two classes it looks for a small Σ wᵢ log(1 + exp(−yᵢ(xᵢᵀβ + b))) + l2/2 ‖β‖² with few
+    β_j ≠ 0; for more, for one such model of each class against the rest.
+
+    Parameters
+    ----------
+    n_nonzero : int, default=None
+        Features of a model; a tenth of those there are, at least 1 and at most 100, where not
+        given. More than there are is clipped with a warning.
+    l2 : float, default=1.0
+        Shrinkage, for features at the scale where they are compared: on standardised features it is
+        1/C of scikit-learn. Without any, coefficients grow without bound as soon as the chosen
+        features tell the classes apart.
+    fit_intercept : bool, default=True
+        Whether there is a b, which is not shrunk and not counted.
+    unit_atoms : bool, default=True
+        Compare features at a standard deviation of one, so that their units decide nothing. False:
+        as they are.
+    n_jobs : int, default=None
+        Classes that are worked on at a time, where there are more than two.
+
+    Attributes
+    ----------
+    classes_ : array of shape (n_classes,)
+    coef_ : array of shape (1, n_features) or (n_classes, n_features)
+    intercept_ : array of shape (1,) or (n_classes,)
+    n_nonzero_ : int
+        Features in use, the most of any class.
+    paths_ : list of CoefficientPath
+        For each row of `coef_` the models with 0, 1, … features.
+    n_features_in_, feature_names_in_
+        What was seen in `fit`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from pursuit.estimators import PursuitClassifier
+    >>> X = np.random.default_rng(0).standard_normal((60, 30))
+    >>> y = np.where(X[:, 4] - X[:, 9] > 0, "up", "down")
+    >>> model = PursuitClassifier(n_nonzero=2).fit(X, y)
+    >>> np.flatnonzero(model.coef_[0]).tolist(), model.predict(X[:2]).tolist() == y[:2].tolist()
+    ([4, 9], True)
+    """
+
+    def __init__(
+        self,
+        *,
+        n_nonzero: int | None = None,
+        l2: float = 1.0,
+        fit_intercept: bool = True,
+        unit_atoms: bool = True,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.n_nonzero = n_nonzero
+        self.l2 = l2
+        self.fit_intercept = fit_intercept
+        self.unit_atoms = unit_atoms
+        self.n_jobs = n_jobs

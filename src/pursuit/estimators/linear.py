@@ -1,0 +1,155 @@
+"""What linear models share: columns at one scale, and predictions."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy.special import expit
+from sklearn.utils.extmath import safe_sparse_dot
+from sklearn.utils.multiclass import check_classification_targets
+
+from pursuit.base.errors import InputError
+from pursuit.base.validation import Array
+from pursuit.estimators.door import Checked
+
+ULPS = 8
+"""A column whose spread is so many units in the last place of its size is constant."""
+
+
+@dataclass(frozen=True)
+class Features:
+    """The columns of X, how they are centred, and how large they are then.
+
+    Attributes
+    ----------
+    X
+        Dense or sparse, as given; a sparse one is never centred.
+    middle
+        What is taken off each column: its mean if it is centred, else zero.
+    scale
+        The root mean square of each column about its mean; about zero without an intercept.
+    live
+        The columns that are not constant (without an intercept: not zero). The others would be
+        nothing but rounding, which unit scaling would make large.
+    """
+
+    X: Any
+    middle: Array
+    scale: Array
+    live: Array
+
+    @staticmethod
+    def of(X: Any, intercept: bool, weights: Array | None = None) -> Features:
+        """Measure the columns, samples counting by their weights."""
+        mean, square, spread = _moments(X, weights)
+        sizes = np.sqrt(spread) if intercept else np.sqrt(square)
+        live = np.flatnonzero(sizes > ULPS * np.finfo(X.dtype).eps * np.sqrt(square))
+        centred = intercept and not hasattr(X, "tocsc")
+        middle = mean if centred else np.zeros_like(mean)
+        return Features(X, middle.astype(X.dtype), sizes.astype(X.dtype), live)
+
+    def centred(self) -> Array:
+        """The live columns of a dense X, centred."""
+        columns: Array = (self.X - self.middle)[:, self.live]
+        return columns
+
+    def scaled(self, unit: bool) -> Any:
+        """The live columns, centred if dense, and divided by their scale if `unit`."""
+        scale = self.scale[self.live]
+        if not hasattr(self.X, "tocsc"):
+            return self.centred() / scale if unit else self.centred()
+        X = self.X.tocsc()[:, self.live]
+        return (X.multiply(1 / scale[None, :]).tocsc() if unit else X).astype(self.X.dtype)
+
+
+def _moments(X: Any, weights: Array | None) -> tuple[Array, Array, Array]:
+    """The mean, the mean square and the mean square about the mean of each column, in float64."""
+    share = np.full(X.shape[0], 1 / X.shape[0]) if weights is None else weights / weights.sum()
+    share = share.astype(np.float64)
+    if hasattr(X, "tocsc"):
+        double = X.tocsc().astype(np.float64)
+        mean, square = double.T @ share, double.multiply(double).T @ share
+        about, stored = double.copy(), double.copy()
+        stored.data = np.ones_like(stored.data)
+        full = np.diff(about.indptr) == X.shape[0]
+        absent = np.where(full, 0.0, np.maximum(1 - stored.T @ share, 0))
+        about.data = double.data - np.repeat(mean, np.diff(about.indptr))
+        mean = mean + about.T @ share - mean * absent  # as exact as a constant column is
+        # Σ over stored entries of (x − m)², and m² for every entry that is not stored.
+        about.data = (double.data - np.repeat(mean, np.diff(about.indptr))) ** 2
+        return mean, square, about.T @ share + mean**2 * absent
+    mean = share @ X
+    mean = mean + share @ (X - mean)  # as exact as a constant column is
+    return mean, share @ np.square(X, dtype=np.float64), share @ np.square(X - mean)
+
+
+class LinearPrediction(Checked):
+    """Predictions from Xw + b."""
+
+    takes_sparse = False
+    coef_: Array
+    intercept_: Any
+
+    def _decide(self, X: Any) -> Array:
+        X = self._rows(X, reset=False)
+        decided: Array = safe_sparse_dot(X, self.coef_.T, dense_output=True) + self.intercept_
+        return decided
+
+    def predict(self, X: Any) -> Array:
+        """Xw + b for each row of X."""
+        return self._decide(X)
+
+
+class LabelPrediction(LinearPrediction):
+    """Labels from Xw + b: one w for two classes, else one for each class against the rest."""
+
+    classes_: Array
+
+    def _labelled(self, X: Any, y: Any) -> tuple[Any, Array]:
+        """X and the labels; sets `classes_`."""
+        X, y = self._pairs(X, y, numeric=False)
+        check_classification_targets(y)
+        self.classes_ = np.unique(y)
+        if len(self.classes_) < 2:
+            raise InputError(f"y: expected labels of two classes, got one class: {y[0]!r}")
+        return X, y
+
+    def _sides(self, y: Array) -> list[Array]:
+        """Labels of −1 and 1 for each row of `coef_`."""
+        positives = self.classes_[1:] if len(self.classes_) == 2 else self.classes_
+        return [np.where(y == label, 1.0, -1.0) for label in positives]
+
+    def decision_function(self, X: Any) -> Array:
+        """Xw + b: for two classes above zero where the second is the likelier."""
+        decided = self._decide(X)
+        return decided[:, 0] if decided.shape[1] == 1 else decided
+
+    def predict(self, X: Any) -> Array:
+        """The likeliest class of each row of X."""
+        decided = self._decide(X)
+        one = decided.shape[1] == 1
+        places = (decided[:, 0] > 0).astype(int) if one else decided.argmax(axis=1)
+        labels: Array = self.classes_[places]
+        return labels
+
+    def predict_proba(self, X: Any) -> Array:
+        """The probability of each class; of several classes, each against the rest, then scaled to
+        a sum of one."""
+        return self._shares(self._decide(X))
+
+    @staticmethod
+    def _shares(decided: Array) -> Array:
+        p = expit(decided)
+        if p.shape[1] == 1:
+            return np.column_stack([1 - p, p])
+        total = p.sum(axis=1, keepdims=True)
+        shares: Array = np.where(total > 0, p, 1) / np.where(total > 0, total, p.shape[1])
+        return shares
+
+    def predict_log_proba(self, X: Any) -> Array:
+        """The logarithm of `predict_proba`."""
+        with np.errstate(divide="ignore"):
+            logarithm: Array = np.log(self.predict_proba(X))
+        return logarithm
