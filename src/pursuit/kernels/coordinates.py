@@ -28,7 +28,7 @@ SMALL = 1e-8
 """Where θ has fallen to this it is multiplied into b, so that b does not grow without end."""
 
 
-class Columns(NamedTuple):
+class ColumnEntries(NamedTuple):
     """X by columns: entries, their rows and where columns begin. No rows: every column is full."""
 
     entries: Array
@@ -61,7 +61,7 @@ class Counted(NamedTuple):
     growth: float
 
 
-class Samples(NamedTuple):
+class SampleArrays(NamedTuple):
     """What is known of each sample; the bounds on residuals of `Clipped` alone."""
 
     y: Array
@@ -70,18 +70,18 @@ class Samples(NamedTuple):
     high: Array
 
 
-class Model(NamedTuple):
+class ColumnModel(NamedTuple):
     """A linear model: X, the loss and its samples; l2 and the coordinate that it does not touch
     (−1: none)."""
 
-    columns: Columns
+    columns: ColumnEntries
     loss: Any
-    samples: Samples
+    samples: SampleArrays
     l2: float
     free: int
 
 
-class Penalties(NamedTuple):
+class PenaltyArrays(NamedTuple):
     """λ_j|w| on [lower_j, upper_j]."""
 
     weights: Array
@@ -89,7 +89,7 @@ class Penalties(NamedTuple):
     upper: Array
 
 
-class Place(NamedTuple):
+class ColumnPlace(NamedTuple):
     """x, its coefficients (what it has moved by) and its image."""
 
     x: Array
@@ -141,7 +141,7 @@ _SLOPES = {Clipped: _clipped, Signed: _signed, Counted: _counted}
 
 @loose
 def along(
-    model: Model, image: Array, other: Array, theta: float, j: int, shift: float
+    model: ColumnModel, image: Array, other: Array, theta: float, j: int, shift: float
 ) -> tuple[float, float, float, float]:
     """Σ wx ℓ′, Σ wx²ℓ″, Σ wx² and max |x| over column j, at image + θ·other (none: empty) moved
     by so much along it."""
@@ -167,7 +167,7 @@ def along(
 
 
 @loose
-def add(columns: Columns, image: Array, j: int, step: float) -> None:
+def add(columns: ColumnEntries, image: Array, j: int, step: float) -> None:
     """image ← image + step·x_j."""
     entries, rows = columns.entries, columns.rows
     first, last, dense = columns.starts[j], columns.starts[j + 1], len(columns.rows) == 0
@@ -218,7 +218,7 @@ def damped(bend: float, growth: float, most: float, q: float) -> float:
 
 @loose
 def step(
-    model: Model, penalties: Penalties, bounds: Array, x: Place, j: int
+    model: ColumnModel, penalties: PenaltyArrays, bounds: Array, x: ColumnPlace, j: int
 ) -> tuple[float, float, float]:
     """c = ⟨∇f(x), e_j⟩, where the coefficient goes, and what that surely gains of f + g."""
     w, beta, l2 = np.float64(x.coef[j]), np.float64(x.x[j]), 0.0 if j == model.free else model.l2
@@ -251,7 +251,7 @@ def step(
 
 
 @loose
-def moved(columns: Columns, x: Place, j: int, to: float) -> float:
+def moved(columns: ColumnEntries, x: ColumnPlace, j: int, to: float) -> float:
     """The coefficient of e_j becomes `to`, rounded; by how much it fell."""
     before = x.coef[j]
     x.coef[j] = to
@@ -270,10 +270,10 @@ def moved(columns: Columns, x: Place, j: int, to: float) -> float:
 
 @loose
 def descend(
-    model: Model,
-    penalties: Penalties,
+    model: ColumnModel,
+    penalties: PenaltyArrays,
     bounds: Array,
-    x: Place,
+    x: ColumnPlace,
     picks: Array,
     most: int,
     share: float,
@@ -299,11 +299,11 @@ def descend(
 
 @loose
 def descend_accelerated(
-    model: Model,
+    model: ColumnModel,
     bounds: Array,
     stiffness: float,
-    v: Place,
-    b: Place,
+    v: ColumnPlace,
+    b: ColumnPlace,
     picks: Array,
     share: float,
     notes: Array,
@@ -342,7 +342,7 @@ def descend_accelerated(
 
 
 @loose
-def slopes_of(model: Model, image: Array, slopes: Array) -> None:
+def slopes_of(model: ColumnModel, image: Array, slopes: Array) -> None:
     """wᵢ ℓᵢ′(uᵢ) for every sample."""
     y, weights, low, high = model.samples
     for i in range(len(image)):
@@ -352,7 +352,7 @@ def slopes_of(model: Model, image: Array, slopes: Array) -> None:
 
 
 @loose
-def steepest(c: Array, x: Place, model: Model, penalties: Penalties) -> tuple[int, float, float]:
+def steepest(c: Array, x: ColumnPlace, model: ColumnModel, penalties: PenaltyArrays) -> tuple[int, float, float]:
     """The coordinate that is farthest from optimal, its slope and how far that is."""
     best, place, slope = -1.0, 0, 0.0
     beta, coef, (weights, lower, upper) = x.x, x.coef, penalties
@@ -366,11 +366,11 @@ def steepest(c: Array, x: Place, model: Model, penalties: Penalties) -> tuple[in
 
 @loose
 def descend_steepest(
-    model: Model,
-    across: Columns,
-    penalties: Penalties,
+    model: ColumnModel,
+    across: ColumnEntries,
+    penalties: PenaltyArrays,
     bounds: Array,
-    x: Place,
+    x: ColumnPlace,
     slopes: Array,
     c: Array,
     limits: tuple[int, int, float],
@@ -397,7 +397,7 @@ def descend_steepest(
 
 
 @loose
-def renew(model: Model, across: Columns, image: Array, slopes: Array, c: Array, j: int) -> None:
+def renew(model: ColumnModel, across: ColumnEntries, image: Array, slopes: Array, c: Array, j: int) -> None:
     """Slopes of the samples that column j meets, and of all coordinates that these meet."""
     rows, (y, weights, low, high) = model.columns.rows, model.samples
     entries, places, starts = across
