@@ -83,16 +83,16 @@ if TYPE_CHECKING:
     from pursuit.rules.directions import Approximate as Approximate
     from pursuit.rules.directions import Cyclic as Cyclic
     from pursuit.rules.directions import Random as Random
-    from pursuit.rules.directions import Shuffled as Shuffled
     from pursuit.rules.directions import Replay as Replay
+    from pursuit.rules.directions import Shuffled as Shuffled
     from pursuit.rules.directions import Steepest as Steepest
     from pursuit.rules.directions import Subset as Subset
     from pursuit.rules.momentum import FixedNu as FixedNu
     from pursuit.rules.momentum import Plain as Plain
     from pursuit.rules.steps import AffineInvariant as AffineInvariant
     from pursuit.rules.steps import Backtracking as Backtracking
-    from pursuit.rules.steps import Newton as Newton
     from pursuit.rules.steps import ExactLineSearch as ExactLineSearch
+    from pursuit.rules.steps import Newton as Newton
     from pursuit.rules.steps import Smooth as Smooth
     from pursuit.rules.steps import ValueSearch as ValueSearch
     from pursuit.solving.driver import solve as solve

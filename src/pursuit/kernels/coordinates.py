@@ -28,6 +28,10 @@ SMALL = 1e-8
 """Where θ has fallen to this it is multiplied into b, so that b does not grow without end."""
 
 
+NEARLY = 1e-9
+"""What a Newton step may prove less than a safe one: without a kink on its way they prove alike."""
+
+
 class ColumnEntries(NamedTuple):
     """X by columns: entries, their rows and where columns begin. No rows: every column is full."""
 
@@ -245,7 +249,7 @@ def step(
         there = along(model, x.image, x.image[:0], 0.0, j, d)[0] + l2 * (beta + d)
         bent = there - c
         proved = bent * bent / (2 * largest) - d * there + weight * (abs(w) - abs(far))
-        if proved >= gain:
+        if proved >= gain * (1 - NEARLY):
             return c, far, proved
     return c, to, gain
 
@@ -352,7 +356,9 @@ def slopes_of(model: ColumnModel, image: Array, slopes: Array) -> None:
 
 
 @loose
-def steepest(c: Array, x: ColumnPlace, model: ColumnModel, penalties: PenaltyArrays) -> tuple[int, float, float]:
+def steepest(
+    c: Array, x: ColumnPlace, model: ColumnModel, penalties: PenaltyArrays
+) -> tuple[int, float, float]:
     """The coordinate that is farthest from optimal, its slope and how far that is."""
     best, place, slope = -1.0, 0, 0.0
     beta, coef, (weights, lower, upper) = x.x, x.coef, penalties
@@ -397,7 +403,9 @@ def descend_steepest(
 
 
 @loose
-def renew(model: ColumnModel, across: ColumnEntries, image: Array, slopes: Array, c: Array, j: int) -> None:
+def renew(
+    model: ColumnModel, across: ColumnEntries, image: Array, slopes: Array, c: Array, j: int
+) -> None:
     """Slopes of the samples that column j meets, and of all coordinates that these meet."""
     rows, (y, weights, low, high) = model.columns.rows, model.samples
     entries, places, starts = across

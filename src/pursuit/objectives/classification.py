@@ -164,7 +164,8 @@ class SquaredHinge(LinearModel):
         from pursuit.kernels.coordinates import Clipped
 
         far, zero = np.full_like(self.y, np.inf), np.zeros_like(self.y)
-        low, high = np.where(self.y > 0, -far, zero), np.where(self.y > 0, zero, far)
+        right = np.equal(self.y, 1)
+        low, high = np.where(right, -far, zero), np.where(right, zero, far)
         return Clipped(self.bend, self.growth), low, high
 
     def conjugates(self, a: Array) -> Array:

@@ -35,7 +35,7 @@ from pursuit.objectives.maps import (
 )
 
 if TYPE_CHECKING:
-    from pursuit.kernels.coordinates import ColumnModel
+    from pursuit.kernels.coordinates import ColumnEntries, ColumnModel
 
 Rows = slice | Array
 """The samples that a column of X touches: all of them, or the row numbers of a sparse one."""
@@ -264,6 +264,11 @@ class LinearModel(ThroughImage):
         samples = SampleArrays(y, self.weights, low, high)
         free = self.shape[0] - 1 if self.intercept else -1
         return ColumnModel(columns_of(self.X), loss, samples, self.l2, free)
+
+    @cached_property
+    def kernel_rows(self) -> ColumnEntries:
+        """X by rows, as kernels take it."""
+        return columns_of(self.X.T if isinstance(self.X, np.ndarray) else self.X.tocsr().T)
 
     # One atom at a time -----------------------------------------------------------------
 

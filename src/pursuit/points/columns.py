@@ -11,7 +11,7 @@ from pursuit.objectives.base import Objective
 from pursuit.points.linear import LinearPoint
 
 if TYPE_CHECKING:
-    from pursuit.kernels.coordinates import ColumnPlace
+    from pursuit.kernels.coordinates import ColumnModel, ColumnPlace
 
 ENTRIES = 20_000
 """Numbers in X from which on kernels make the steps: a run over fewer is over before they are
@@ -24,13 +24,12 @@ def suits_columns(f: Objective, atoms: AtomSet) -> bool:
     model = f.linear_model
     if model is None or atoms.form is not AtomForm.AXES:
         return False
-    entries = getattr(model.X, "nnz", None) or getattr(model.X, "size", 0)
-    return bool(entries >= ENTRIES) and model.kernel_model is not None
+    entries: int = getattr(model.X, "nnz", 0) or getattr(model.X, "size", 0)
+    return entries >= ENTRIES and model.kernel_model is not None
 
 
 class ColumnPoint(LinearPoint):
     """β and u = Xβ of a linear model over coordinates, as kernels take them."""
-
 
     @property
     def columnar(self) -> ColumnPoint:
@@ -40,6 +39,13 @@ class ColumnPoint(LinearPoint):
     def of(f: Objective, atoms: AtomSet, x0: Array) -> ColumnPoint:
         assert f.linear_model is not None
         return ColumnPoint(f.linear_model, atoms, x0)
+
+    @property
+    def model(self) -> ColumnModel:
+        """f as kernels take it."""
+        model = self.f.kernel_model
+        assert model is not None
+        return model
 
     @property
     def place(self) -> ColumnPlace:

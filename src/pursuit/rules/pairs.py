@@ -58,7 +58,9 @@ class ColumnPair:
         assert advance.direction is not None
         assert advance.step is not None
         self._run, self._pick, self._blending = run, advance.direction, blending
-        self._bounds = bounds_of(advance.step, run.problem)
+        bounds = bounds_of(advance.step, run.problem)
+        assert bounds is not None
+        self._bounds = bounds
         self.v = ColumnPoint.of(run.problem.f, run.problem.atoms, x.vector)
         self._x = ColumnPoint.of(run.problem.f, run.problem.atoms, x.vector)
         self._x.counts, self._x.ledger = self.v.counts, self.v.ledger
@@ -98,15 +100,14 @@ class ColumnPair:
                 f"direction: {type(self._pick).__name__}.ahead gives {picks[:3]} …; expected row "
                 f"numbers from 0 to {n - 1}"
             )
-        model, stiffness = v.f.kernel_model, self._blending.stiffness
-        assert model is not None
+        stiffness = self._blending.stiffness
         assert stiffness is not None
         notes = np.zeros(9)
         notes[kernels.PRODUCTS] = v.counts.products
         notes[kernels.THETA], notes[kernels.BETA] = memory.theta, memory.beta
         b = kernels.ColumnPlace(memory.b, memory.b, memory.image)
         kernels.descend_accelerated(
-            model, self._bounds, stiffness, v.place, b, picks, 1 / n, notes
+            v.model, self._bounds, stiffness, v.place, b, picks, 1 / n, notes
         )
         memory.theta, memory.beta = float(notes[kernels.THETA]), float(notes[kernels.BETA])
         memory.seen = False

@@ -31,6 +31,8 @@ FALLING = 1e-6
 """The share of a gradient that a slope has to be, for f to fall along an atom without curvature."""
 SLIGHT = 1e-8
 """s below which s/log(1 + s) is one."""
+NEARLY = 1e-9
+"""What a Newton step may prove less than a safe one: without a kink on its way they prove alike."""
 DROWNED = 256
 """Units in the last place of the largest slope met, below which a slope is not tested."""
 
@@ -439,7 +441,7 @@ def _newton(x: Point, z: Atom, c: float) -> tuple[float, float]:
         there = x.slope_along(gamma, z)
         # f(x) ≥ f(x − γz) + ⟨∇f(x − γz), γz⟩ + (the change of the slope)²/(2 most)
         proved = gamma * there + (c - there) ** 2 / (2 * bend.most)
-        if proved >= safe:
+        if proved >= safe * (1 - NEARLY):
             return gamma, proved
     return c / bend.most, safe
 
@@ -482,7 +484,7 @@ def smoothness(problem: Problem, given: float | None) -> float:
     if problem.f.L is None:
         raise InputError(
             f"L: {type(problem.f).__name__} does not know its smoothness constant; expected L, "
-            "a step rule that needs none (Newton, Backtracking), or one of the methods accelerated, "
-            "orthogonal, blended, cyclic, shuffled, gradient-free"
+            "a step rule that needs none (Newton, Backtracking), or one of the methods cyclic, "
+            "shuffled, accelerated, orthogonal, blended, gradient-free"
         )
     return problem.f.L
