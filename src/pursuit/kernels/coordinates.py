@@ -28,8 +28,9 @@ SMALL = 1e-8
 """Where θ has fallen to this it is multiplied into b, so that b does not grow without end."""
 
 
-NEARLY = 1e-9
-"""What a Newton step may prove less than a safe one: without a kink on its way they prove alike."""
+NEARLY = 0.1
+"""The share of what a safe step gains that a Newton step need not prove: with no kink on its way
+both prove the same, and rounding shall not decide."""
 
 
 class ColumnEntries(NamedTuple):

@@ -31,8 +31,9 @@ FALLING = 1e-6
 """The share of a gradient that a slope has to be, for f to fall along an atom without curvature."""
 SLIGHT = 1e-8
 """s below which s/log(1 + s) is one."""
-NEARLY = 1e-9
-"""What a Newton step may prove less than a safe one: without a kink on its way they prove alike."""
+NEARLY = 0.1
+"""The share of what a safe step gains that a Newton step need not prove: with no kink on its way
+both prove the same, and rounding shall not decide."""
 DROWNED = 256
 """Units in the last place of the largest slope met, below which a slope is not tested."""
 
@@ -278,8 +279,8 @@ class Newton(Step):
     For the squares it is the exact step. Logistic and Poisson losses bend after a way τ at most
     exp(gτ) times as much as here, g = max |(Xz)ᵢ|: with s = g|c|/h the step is log(1 + s)/g, that
     is h·s/log(1 + s) in the place of h, and f falls by ½|c| times the step or more. Losses with
-    kinks try Newton's step, and keep it where the slope at its end proves that it gains as much
-    as the step for the largest curvature would; else that one is taken.
+    kinks try Newton's step, and keep it where the slope at its end proves nine tenths of what the
+    step for the largest curvature would gain; else that one is taken.
     """
 
     exact: ClassVar[bool] = True
@@ -289,11 +290,7 @@ class Newton(Step):
         return ExactLineSearch().bounds(problem)
 
     def promise(self, problem: Problem) -> float:
-        return problem.f.L or inf
-
-    @property
-    def as_algorithm_2(self) -> bool:
-        return True
+        return (problem.f.L or inf) / (1 - NEARLY)
 
     def start(self, run: Run) -> Measure:
         f = run.problem.f
