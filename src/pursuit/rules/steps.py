@@ -31,6 +31,8 @@ FALLING = 1e-6
 """The share of a gradient that a slope has to be, for f to fall along an atom without curvature."""
 SLIGHT = 1e-8
 """s below which s/log(1 + s) is one."""
+ALIKE = 0.99
+"""A bend of at least this share of the largest one is taken for it."""
 NEARLY = 0.1
 """The share of what a safe step gains that a Newton step need not prove: with no kink on its way
 both prove the same, and rounding shall not decide."""
@@ -433,7 +435,7 @@ def _newton(x: Point, z: Atom, c: float) -> tuple[float, float]:
         h = damped(bend, abs(c))
         return c / h, c * c / (2 * h)
     safe = c * c / (2 * bend.most)
-    if 0 < bend.here < bend.most:
+    if 0 < bend.here < ALIKE * bend.most:
         gamma = c / bend.here
         there = x.slope_along(gamma, z)
         # f(x) ≥ f(x − γz) + ⟨∇f(x − γz), γz⟩ + (the change of the slope)²/(2 most)
