@@ -9,17 +9,19 @@ what they need, so that each gets code of its own. Nothing here draws a number.
 
 from __future__ import annotations
 
-from math import exp, inf, log1p, sqrt
+from math import exp, inf, log1p
 from typing import Any, NamedTuple
 
 import numpy as np
 from numba.extending import overload
 
+from pursuit.base.roots import next_weight
 from pursuit.base.validation import Array
-from pursuit.kernels.compiling import compiled
+from pursuit.kernels.compiling import compiled, strict
 
 # The order of a sum is the compiler's; numbers that are not finite stay what they are.
 loose = compiled(fastmath={"contract", "nsz", "reassoc", "arcp"})
+_next_weight = strict(next_weight)
 
 PRODUCTS, ATOM, GAMMA, CORRELATION, SLOPE, DECREASE, USED, THETA, BETA = range(9)
 """Places in the notes of a stretch: the work done, the last step and what it surely gained, the
@@ -329,12 +331,13 @@ def descend_accelerated(
     for t in range(len(picks)):
         j, beta = picks[t], notes[BETA]
         l2 = 0.0 if j == model.free else model.l2
-        alpha = (1 + sqrt(1 + 4 * beta * stiffness)) / (2 * stiffness)
+        alpha = _next_weight(beta, stiffness)  # line 3: α²Lν = β_t + α
+        # Lines 4 to 6: y_t = v_t + θb, with θ ← (1 − τ)θ and τ = α/(β_t + α).
         theta = notes[THETA] * (beta / (beta + alpha)) if beta > 0 else 1.0
         c = along(model, v.image, b.image, theta, j, 0.0)[0]
         c += l2 * (v.x[j] + theta * b.x[j])
         gamma = c / bounds[j]
-        fall, rise = alpha * c, (alpha * c - gamma) / theta
+        fall, rise = alpha * c, (alpha * c - gamma) / theta  # lines 8 and 9
         v.x[j] -= v.x.dtype.type(fall)
         v.coef[j] -= v.coef.dtype.type(fall)
         b.x[j] += b.x.dtype.type(rise)

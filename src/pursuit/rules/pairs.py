@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 
 @dataclass
-class Pair(Memory):
+class PairMemory(Memory):
     """b and its image, θ and β; and whether x has been put together since they changed."""
 
     b: Array
@@ -65,7 +65,7 @@ class ColumnPair:
         self._x = ColumnPoint.of(run.problem.f, run.problem.atoms, x.vector)
         self._x.counts, self._x.ledger = self.v.counts, self.v.ledger
         zeros = np.zeros_like(self.v.coef), np.zeros_like(self.v.image)
-        self.memory = run.remember("momentum", Pair(*zeros))
+        self.memory = run.remember("momentum", PairMemory(*zeros))
         self._pick.start(run, "picks")
 
     @staticmethod

@@ -276,9 +276,10 @@ class ExactLineSearch(Step):
 
 @dataclass(frozen=True)
 class Newton(Step):
-    """h(z) = zᵀ∇²f(x)z, made larger by just so much that the step surely pays; for linear models.
+    """h(z) = zᵀ∇²f(x)z, made larger by just so much that the step surely pays.
 
-    For the squares it is the exact step. Logistic and Poisson losses bend after a way τ at most
+    For a quadratic it is the exact step, and so it is, by a search, for any f that is no linear
+    model. Logistic and Poisson losses bend after a way τ at most
     exp(gτ) times as much as here, g = max |(Xz)ᵢ|: with s = g|c|/h the step is log(1 + s)/g, that
     is h·s/log(1 + s) in the place of h, and f falls by ½|c| times the step or more. Losses with
     kinks try Newton's step, and keep it where the slope at its end proves nine tenths of what the
@@ -298,12 +299,7 @@ class Newton(Step):
         f = run.problem.f
         if f.quadratic is not None:
             return _vertex
-        if f.linear_model is None:
-            raise InputError(
-                f"step: Newton needs a quadratic or a linear model, got {type(f).__name__}; "
-                "expected Backtracking or ExactLineSearch"
-            )
-        return _newton
+        return ExactLineSearch().start(run) if f.linear_model is None else _newton
 
 
 @dataclass(frozen=True)
