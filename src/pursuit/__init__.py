@@ -82,8 +82,10 @@ if TYPE_CHECKING:
     from pursuit.penalties import NonNegative as NonNegative
     from pursuit.rules.advances import Greedy as Greedy
     from pursuit.rules.directions import Approximate as Approximate
+    from pursuit.rules.directions import Cyclic as Cyclic
     from pursuit.rules.directions import Random as Random
     from pursuit.rules.directions import Replay as Replay
+    from pursuit.rules.directions import Shuffled as Shuffled
     from pursuit.rules.directions import Steepest as Steepest
     from pursuit.rules.directions import Subset as Subset
     from pursuit.rules.momentum import FixedNu as FixedNu
@@ -91,6 +93,7 @@ if TYPE_CHECKING:
     from pursuit.rules.steps import AffineInvariant as AffineInvariant
     from pursuit.rules.steps import Backtracking as Backtracking
     from pursuit.rules.steps import ExactLineSearch as ExactLineSearch
+    from pursuit.rules.steps import Newton as Newton
     from pursuit.rules.steps import Smooth as Smooth
     from pursuit.rules.steps import ValueSearch as ValueSearch
     from pursuit.solving.driver import solve as solve
@@ -141,12 +144,15 @@ _HOME = {
     "Problem": "objectives.problem",
     "Sampling": "atoms.sampling",
     "Approximate": "rules.directions",
+    "Cyclic": "rules.directions",
     "Random": "rules.directions",
+    "Shuffled": "rules.directions",
     "Replay": "rules.directions",
     "Steepest": "rules.directions",
     "Subset": "rules.directions",
     "AffineInvariant": "rules.steps",
     "Backtracking": "rules.steps",
+    "Newton": "rules.steps",
     "ExactLineSearch": "rules.steps",
     "Smooth": "rules.steps",
     "ValueSearch": "rules.steps",

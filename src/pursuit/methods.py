@@ -12,6 +12,8 @@ greedy-greedy                   Algorithm 4 with z̃ = z      AGCD (Lu, Freund &
 accelerated                     Theorem 8 without ν and L   accelerated CD without constants
 accelerated-affine-invariant    Algorithm 2, accelerated    the same, κ = L_A
 gradient-free                   §2, values of f alone       random CD with line search
+cyclic                          one atom after another      cyclic CD with Newton steps
+shuffled                        the same, in drawn orders   shuffled CD with Newton steps
 orthogonal                      fully corrective            forward selection
 local-orthogonal                corrective near the atom    steepest coordinate descent
 blended                         Combettes & Pokutta 2019    blended coordinate descent
@@ -32,10 +34,10 @@ from pursuit.active.orthogonal import Corrective, LocalCorrective
 from pursuit.base.errors import InputError
 from pursuit.base.validation import shown
 from pursuit.rules.advances import Advance, Greedy
-from pursuit.rules.directions import Direction, Random, Steepest
+from pursuit.rules.directions import Cyclic, Direction, Random, Shuffled, Steepest
 from pursuit.rules.gradient_free import Blind
 from pursuit.rules.momentum import FixedNu, Momentum, Plain
-from pursuit.rules.steps import AffineInvariant, ExactLineSearch, Smooth, Step
+from pursuit.rules.steps import AffineInvariant, ExactLineSearch, Newton, Smooth, Step
 
 
 @dataclass(frozen=True)
@@ -79,6 +81,23 @@ def affine_invariant(*, direction: Direction | None = None, L_A: float | None = 
 def random_pursuit(*, sampling: object | None = None, step: Step | None = None) -> Method:
     """Random pursuit (Theorem 4): z ~ p in place of the oracle."""
     return Method("random-pursuit", Greedy(Random(sampling), step or Smooth()), Plain())
+
+
+def cyclic(*, step: Step | None = None) -> Method:
+    """One atom of a finite set after another: over `Coordinates`, cyclic coordinate descent.
+
+    Steps are Newton's for quadratics and linear models, unless given.
+    """
+    return Method("cyclic", Greedy(Cyclic(), step or Newton()), Plain())
+
+
+def shuffled(*, step: Step | None = None) -> Method:
+    """All atoms of a finite set, in an order drawn anew for each round of them.
+
+    Over `Coordinates` this is coordinate descent as liblinear does it. Steps are Newton's for
+    quadratics and linear models, unless given.
+    """
+    return Method("shuffled", Greedy(Shuffled(), step or Newton()), Plain())
 
 
 def accelerated_random(
@@ -208,6 +227,8 @@ NAMED: dict[str, Callable[[], Method]] = {
     "accelerated": accelerated,
     "accelerated-affine-invariant": accelerated_affine_invariant,
     "gradient-free": gradient_free,
+    "cyclic": cyclic,
+    "shuffled": shuffled,
     "orthogonal": orthogonal,
     "local-orthogonal": local_orthogonal,
     "blended": blended,

@@ -271,7 +271,7 @@ BAD = {
     "an intercept that is no flag": (lambda: Huber(X, RESPONSES, 1, intercept=2), "intercept: "),
     "no smoothness constant": (
         lambda: solve(Poisson(X, COUNTS), Coordinates(D)),
-        "accelerated, orthogonal",
+        "shuffled, accelerated, orthogonal",
     ),
     "rtol of more than a residual": (
         lambda: solve(LeastSquares(X, RESPONSES, l2=1), Coordinates(D), rtol=0.1),

@@ -43,6 +43,7 @@ from pursuit.solving.penalised import begin
 from pursuit.testing import check_atoms
 
 WORKING = ["matching-pursuit", "affine-invariant", "random-pursuit", "orthogonal"]
+WORKING += ["cyclic", "shuffled"]
 RULES = {name: NAMED[name]() for name in WORKING} | {
     "exact line search": methods.matching_pursuit(step=ExactLineSearch()),
     "backtracking": methods.matching_pursuit(step=Backtracking()),

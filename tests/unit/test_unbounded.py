@@ -33,6 +33,8 @@ OVER_CONES = ("matching-pursuit", "affine-invariant", "random-pursuit", "orthogo
 def test_a_flat_direction_with_a_slope_ends_every_method_as_unbounded(name, f, dtype):
     f = Quadratic(f.H.astype(dtype), f.b.astype(dtype))
     for atoms in SETS.values():
+        if atoms.finite is None and name in ("cyclic", "shuffled"):
+            continue  # they go through all atoms
         result = solve(f, atoms, name)
         assert result.status is Status.UNBOUNDED
         assert result.message.startswith("f falls without end")

@@ -150,6 +150,8 @@ def test_value_slope_and_x_are_those_of_the_coefficients_for_other_sets(name):
         groups = Groups([range(half), range(half, d)])
         sets = [(moved, unit), (Coordinates(d), np.eye(d)), (Sphere(d), np.linalg.norm)]
         sets += [(groups, lambda g, k=half: max(map(np.linalg.norm, (g[:k], g[k:]))))]
+        if name in ("cyclic", "shuffled"):  # which go through all atoms
+            sets = [(atoms, rows) for atoms, rows in sets if atoms.finite is not None]
         for atoms, rows in sets:
             result = solve(reference.f, atoms, name, max_iter=100, seed=seed)
             used = [np.asarray(atoms.vector(z), np.float64) for z in result.used]

@@ -33,6 +33,9 @@ class Sampling:
         paper needs lin(A) ⊆ range(P̃), so a p that misses part of the span is refused.
     """
 
+    block: int = BLOCK
+    """Atoms that are drawn together."""
+
     def __init__(self, atoms: AtomSet, p: object | None = None) -> None:
         self.atoms = atoms
         self._given: Array | None = None if p is None else _probabilities(atoms, p)
@@ -212,7 +215,7 @@ class Stream:
         self._refill()
 
     def __call__(self) -> Atom:
-        if self._position == BLOCK:
+        if self._position == self._sampling.block:
             self._refill()
         z = self._block[self._position]
         self._position += 1
@@ -220,7 +223,7 @@ class Stream:
 
     def ahead(self, most: int) -> Array:
         """The next draws of atoms of a finite set, at least one of them and up to `most`."""
-        if self._position == BLOCK:
+        if self._position == self._sampling.block:
             self._refill()
         if self._numbers is None:
             self._numbers = np.asarray(self._block, np.int64)
@@ -233,7 +236,7 @@ class Stream:
     def _refill(self) -> None:
         self._numbers = None
         self._before = self._rng.bit_generator.state
-        self._block = self._sampling.draw(self._rng, BLOCK)
+        self._block = self._sampling.draw(self._rng, self._sampling.block)
         self._position = 0
 
     def state(self) -> dict[str, Any]:

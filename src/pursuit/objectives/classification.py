@@ -64,6 +64,11 @@ class Logistic(LinearModel):
         bends: Array = self.weights[rows] * far / (1 + far) ** 2
         return bends
 
+    def kernel_loss(self) -> tuple[Any, Array, Array]:
+        from pursuit.kernels.coordinates import Signed
+
+        return Signed(self.bend, self.growth), self.y, self.y
+
     def conjugates(self, a: Array) -> Array:
         """w(p log p + (1 − p) log(1 − p)) for a = −w y p with p in [0, 1]."""
         from scipy.special import xlogy
@@ -153,6 +158,15 @@ class SquaredHinge(LinearModel):
     def bends(self, u: Array, rows: Rows = EVERY) -> Array:
         bends: Array = self.weights[rows] * (self._short(u, rows) > 0)
         return bends
+
+    def kernel_loss(self) -> tuple[Any, Array, Array]:
+        """y = ±1 makes 1 − yu = −y(u − y): a residual, clipped on the side of large margins."""
+        from pursuit.kernels.coordinates import Clipped
+
+        far, zero = np.full_like(self.y, np.inf), np.zeros_like(self.y)
+        right = np.equal(self.y, 1)
+        low, high = np.where(right, -far, zero), np.where(right, zero, far)
+        return Clipped(self.bend, self.growth), low, high
 
     def conjugates(self, a: Array) -> Array:
         """w(p²/2 − p) for a = −w y p with p ≥ 0."""

@@ -6,7 +6,7 @@ from abc import abstractmethod
 from copy import copy
 from functools import cached_property
 from math import inf
-from typing import Any, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 import numpy as np
 
@@ -22,6 +22,7 @@ from pursuit.objectives.forms import PointForm, Representation
 from pursuit.objectives.maps import (
     DENSE_LIMIT,
     by_columns,
+    columns_of,
     doubled,
     image_sums,
     largest_singular_value,
@@ -32,6 +33,9 @@ from pursuit.objectives.maps import (
     squared,
     with_ones,
 )
+
+if TYPE_CHECKING:
+    from pursuit.kernels.coordinates import ColumnEntries, ColumnModel
 
 Rows = slice | Array
 """The samples that a column of X touches: all of them, or the row numbers of a sparse one."""
@@ -239,6 +243,32 @@ class LinearModel(ThroughImage):
     @cached_property
     def _axis(self) -> Array:
         return last_axis(self.shape[0])
+
+    # As kernels take it -------------------------------------------------------------------
+
+    def kernel_loss(self) -> tuple[Any, Array, Array] | None:
+        """One of the losses of `pursuit.kernels.coordinates`, and the bounds on residuals of a
+        clipped one; None where kernels do not know it."""
+        return None
+
+    @cached_property
+    def kernel_model(self) -> ColumnModel | None:
+        """The model as kernels take it; None where they know neither its loss nor its columns."""
+        known = self.kernel_loss()
+        if known is None or not (isinstance(self.X, np.ndarray) or hasattr(self.X, "indptr")):
+            return None
+        from pursuit.kernels.coordinates import ColumnModel, SampleArrays
+
+        loss, low, high = known
+        y: Array = self.y  # type: ignore[attr-defined]
+        samples = SampleArrays(y, self.weights, low, high)
+        free = self.shape[0] - 1 if self.intercept else -1
+        return ColumnModel(columns_of(self.X), loss, samples, self.l2, free)
+
+    @cached_property
+    def kernel_rows(self) -> ColumnEntries:
+        """X by rows, as kernels take it."""
+        return columns_of(self.X.T if isinstance(self.X, np.ndarray) else self.X.tocsr().T)
 
     # One atom at a time -----------------------------------------------------------------
 

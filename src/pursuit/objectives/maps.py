@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from math import inf
 from sys import float_info
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -12,6 +12,9 @@ from pursuit.atoms.base import FiniteAtoms
 from pursuit.base.errors import InputError
 from pursuit.base.lengths import length
 from pursuit.base.validation import Array, real_array, shaped_array
+
+if TYPE_CHECKING:
+    from pursuit.kernels.coordinates import ColumnEntries
 
 DENSE_LIMIT = 2000
 """Up to this size the largest singular value is taken from a dense factorisation."""
@@ -52,6 +55,18 @@ def by_columns(X: Any) -> Any:
         columns = columns.copy()
         columns.sum_duplicates()
     return columns
+
+
+def columns_of(X: Any) -> ColumnEntries:
+    """The columns of an array, or of a sparse array by columns, as kernels take them."""
+    from pursuit.kernels.coordinates import ColumnEntries
+
+    if isinstance(X, np.ndarray):
+        N, d = X.shape
+        # One column after another: a copy, where they do not lie in memory like that.
+        return ColumnEntries(X.reshape(-1, order="F"), np.empty(0, np.int32), N * np.arange(d + 1))
+    rows = X.indices.astype(np.int32, copy=False)
+    return ColumnEntries(X.data, rows, X.indptr.astype(np.int64, copy=False))
 
 
 def with_ones(A: Any) -> Any:

@@ -31,6 +31,13 @@ class Responses(LinearModel):
     def peaks(self) -> dict[str, float]:
         return {**self._peaks, "y": peak(self.y)}
 
+    def _clipped(self, bound: float) -> tuple[Any, Array, Array]:
+        """Residuals between ±bound, as kernels take them."""
+        from pursuit.kernels.coordinates import Clipped
+
+        high = np.full_like(self.y, bound)
+        return Clipped(self.bend, self.growth), -high, high
+
     def _residuals(self, u: Array, rows: Rows) -> Array:
         residuals: Array = u - self.y[rows]
         return residuals
@@ -60,6 +67,9 @@ class Squares(Responses):
 
     def bends(self, u: Array, rows: Rows = EVERY) -> Array:
         return self.weights[rows]
+
+    def kernel_loss(self) -> tuple[Any, Array, Array]:
+        return self._clipped(inf)
 
     def conjugates(self, a: Array) -> Array:
         """a²/(2w) + ay."""
@@ -112,6 +122,9 @@ class Huber(Responses):
     def bends(self, u: Array, rows: Rows = EVERY) -> Array:
         bends: Array = self.weights[rows] * (np.abs(self._residuals(u, rows)) <= self.delta)
         return bends
+
+    def kernel_loss(self) -> tuple[Any, Array, Array]:
+        return self._clipped(self.delta)
 
     def conjugates(self, a: Array) -> Array:
         """a²/(2w) + ay for |a| ≤ w·delta."""
@@ -179,6 +192,11 @@ class Poisson(Responses):
     def bends(self, u: Array, rows: Rows = EVERY) -> Array:
         bends: Array = self.weights[rows] * self._means(u)
         return bends
+
+    def kernel_loss(self) -> tuple[Any, Array, Array]:
+        from pursuit.kernels.coordinates import Counted
+
+        return Counted(self.bend, self.growth), self.y, self.y
 
     def conjugates(self, a: Array) -> Array:
         """w(m log m − m) for a = w(m − y) with m ≥ 0."""

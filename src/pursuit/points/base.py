@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from math import inf
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -23,10 +23,20 @@ from pursuit.points.ledger import Counts, Ledger
 
 if TYPE_CHECKING:
     from pursuit.points.ambient import AmbientPoint
+    from pursuit.points.columns import ColumnPoint
     from pursuit.points.gram import GramPoint
 
 Shift = dict[str, Array]
 """A direction d of lin(A): for each array that a point stores, what d adds to it."""
+
+
+class Bending(NamedTuple):
+    """How f bends along an atom z: zᵀ∇²f z at x, at most exp(growth·τ) times as much after a way
+    of τ along z (infinite: nobody knows), and nowhere more than `most`."""
+
+    here: float
+    growth: float
+    most: float
 
 
 class Point(ABC):
@@ -53,6 +63,12 @@ class Point(ABC):
     @property
     def in_gram_form(self) -> GramPoint | None:
         """The point as one that keeps the slopes of all atoms; None where it does not."""
+        return None
+
+    @property
+    def columnar(self) -> ColumnPoint | None:
+        """The point as one of a linear model whose steps kernels make along columns of X; None
+        where they do not."""
         return None
 
     # What f says here -------------------------------------------------------------------
@@ -98,6 +114,11 @@ class Point(ABC):
     @abstractmethod
     def curvature(self, z: Atom) -> float:
         """zᵀ∇²f z where f is quadratic, an upper bound over all x otherwise."""
+
+    def bending(self, z: Atom) -> Bending:
+        """How f bends along an atom: a quadratic everywhere alike."""
+        h = self.curvature(z)
+        return Bending(0.0, inf, h) if self.f.quadratic is None else Bending(h, 0.0, h)
 
     @abstractmethod
     def largest_slope(self) -> float:

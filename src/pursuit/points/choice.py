@@ -15,6 +15,7 @@ from pursuit.objectives.forms import PointForm
 from pursuit.points.ambient import AmbientPoint
 from pursuit.points.base import Point
 from pursuit.points.blind import BlindPoint
+from pursuit.points.columns import ColumnPoint, suits_columns
 from pursuit.points.factored import DistancePoint, EntriesPoint
 from pursuit.points.gram import GRAM_BYTES, GramPoint
 from pursuit.points.linear import LinearPoint
@@ -65,10 +66,11 @@ def choose(
         return _own(f, atoms, x0)
     if alone and needs is not Needs.VECTOR and is_local(f, atoms):
         return _local(f, atoms, x0)
-    if form is PointForm.HESSIAN and needs is Needs.SLOPES and _fits(atoms, gram_bytes):
-        build: Callable[[Any, Any, Array], Point] = GramPoint
-    else:
-        build = KEEPING[form]
+    slopes = form is PointForm.HESSIAN and needs is Needs.SLOPES and _fits(atoms, gram_bytes)
+    by_columns = alone and needs is Needs.SLOPES and suits_columns(f, atoms)
+    build: Callable[[Any, Any, Array], Point] = GramPoint if slopes else KEEPING[form]
+    if by_columns and not (slopes and atoms.penalty.free):
+        build = ColumnPoint.of
     return build(f, atoms, x0)
 
 

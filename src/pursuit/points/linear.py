@@ -8,6 +8,7 @@ from pursuit.atoms.base import Atom
 from pursuit.base.validation import Array
 from pursuit.objectives.linear_models import Expansion, LinearModel
 from pursuit.points.ambient import AmbientPoint
+from pursuit.points.base import Bending
 
 
 class LinearPoint(AmbientPoint):
@@ -56,6 +57,15 @@ class LinearPoint(AmbientPoint):
         if bend == 0:  # where no sample is reached no bend is, however large
             return self.f.l2 * self.f.shrunk_norm2(self.atoms, z)
         return self.f.bend * bend + self.f.l2 * self.f.shrunk_norm2(self.atoms, z)
+
+    def bending(self, z: Atom) -> Bending:
+        rows, column = self.f.column(self.atoms, z)
+        squares = column.astype(np.float64, copy=False) ** 2
+        bend = float(squares @ self.f.bends(self.image[rows], rows))
+        ridge = self.f.l2 * self.f.shrunk_norm2(self.atoms, z)
+        reach = float(np.abs(column).max(initial=0.0))
+        growth = self.f.growth * reach if reach else 0.0
+        return Bending(bend + ridge, growth, self.curvature(z))
 
     def move(self, gamma: float, z: Atom) -> None:
         self._add(gamma, z)

@@ -233,6 +233,71 @@ class Random(Direction):
 
 
 @dataclass(frozen=True)
+class Cyclic(Direction):
+    """One atom of a finite set after another, and then the first again."""
+
+    blind: ClassVar[bool] = True
+
+    def start(self, run: Run, purpose: str = "picks") -> Choose:
+        n = len(_finite("direction", run.problem.atoms, self))
+
+        def choose(x: Point) -> Choice:
+            z = run.t % n
+            return Choice(z, x.slope(z), nan)
+
+        return choose
+
+    def ahead(self, run: Run, purpose: str, most: int) -> Array:
+        n = len(_finite("direction", run.problem.atoms, self))
+        first = run.t % n
+        return np.arange(first, min(first + most, n))
+
+    def draws(self, problem: Problem) -> Draw:
+        n = len(_finite("direction", problem.atoms, self))
+
+        def cycled(rng: np.random.Generator, signals: int, span: tuple[int, int]) -> Array:
+            return np.tile((np.arange(*span) % n).astype(np.int32), (signals, 1))
+
+        return cycled
+
+
+@dataclass(frozen=True)
+class Shuffled(Direction):
+    """All atoms of a finite set in an order drawn anew each time: none waits for long.
+
+    On many problems a drawn order needs several times fewer rounds than a fixed one, which may
+    fit the data badly.
+    """
+
+    blind: ClassVar[bool] = True
+
+    def start(self, run: Run, purpose: str = "picks") -> Choose:
+        atoms = _finite("direction", run.problem.atoms, self)
+        draw = run.stream(purpose, _Permutations(atoms))
+
+        def choose(x: Point) -> Choice:
+            z = int(draw())
+            return Choice(z, x.slope(z), nan)
+
+        return choose
+
+    def ahead(self, run: Run, purpose: str, most: int) -> Array:
+        return run.streams[purpose].ahead(most)
+
+
+class _Permutations(Sampling):
+    """Draws all atoms of a finite set, in an order that is as likely as any other."""
+
+    def __init__(self, atoms: FiniteAtoms) -> None:
+        super().__init__(atoms)
+        self.block = len(atoms)
+
+    def draw(self, rng: np.random.Generator, size: int) -> Sequence[Atom]:
+        order: Sequence[Atom] = rng.permutation(size)  # type: ignore[assignment]
+        return order
+
+
+@dataclass(frozen=True)
 class Replay(Direction):
     """The atoms of a given list, one an iteration: the same draws for two runs."""
 

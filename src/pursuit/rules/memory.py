@@ -16,6 +16,9 @@ class Memory:
         """Numbers and arrays by name: all that `restore` needs."""
         return dict(vars(self))
 
+    def refreshed(self) -> None:
+        """The points of the run were computed anew: what was kept beside them has to be, too."""
+
     def restore(self, saved: Mapping[str, Any]) -> None:
         """Take back what `saved` gave, perhaps in another process."""
         vars(self).update({name: saved[name] for name in vars(self)})

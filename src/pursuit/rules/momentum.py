@@ -19,6 +19,7 @@ from pursuit.points.base import Point
 from pursuit.rules.advances import Advance
 from pursuit.rules.directions import Direction, as_direction
 from pursuit.rules.memory import Memory
+from pursuit.rules.pairs import ColumnPair
 from pursuit.rules.run import Progress, Run
 from pursuit.rules.steps import UNEXPLAINED, below_smoothness, smoothness
 
@@ -53,6 +54,11 @@ class Stepper(ABC):
         return None
 
     @property
+    def column_pair(self) -> ColumnPair | None:
+        """The pair (x, v) of a run over columns of X; None where there is no such."""
+        return None
+
+    @property
     def beta(self) -> float:
         """β_t, by which E[β_t(f(x_t) − f*)] is bounded; zero where there is no such bound."""
         return 0.0
@@ -64,6 +70,11 @@ class Stepper(ABC):
     def points(self) -> dict[str, Point]:
         """The points that make up the state of the run."""
         return {"x": self.x}
+
+    def refresh(self) -> None:
+        """Compute anew what steps keep up to date."""
+        for point in self.points().values():
+            point.refresh()
 
     def suspect(self) -> str:
         """What a user should look at first when the value runs away: cause and safe value."""
@@ -153,6 +164,9 @@ class FixedNu(Momentum):
             object.__setattr__(self, "probe", as_direction(self.probe))
 
     def start(self, run: Run, advance: Advance, x: Point) -> Stepper:
+        blending = self.blending(advance, run.problem)
+        if x.in_gram_form is None and ColumnPair.suits(advance, blending, run.problem):
+            return ColumnPairStepper(self, run, advance, blending, x)
         return FixedNuStepper(self, run, advance, x)
 
     def blending(self, advance: Advance, problem: Problem) -> Blending:
@@ -272,6 +286,43 @@ class FixedNuStepper(Stepper):
         direction = self._advance.direction
         greedy = self._probe is None and not (direction is not None and direction.drawn)
         return f"no theorem covers greedy-greedy; give a nu above {self.nu:.6g}" if greedy else ""
+
+
+class ColumnPairStepper(FixedNuStepper):
+    """Algorithm 3 at work on a linear model over coordinates."""
+
+    def __init__(
+        self, rule: FixedNu, run: Run, advance: Advance, blending: Blending, x: Point
+    ) -> None:
+        self._rule, self._run, self._advance, self._probe = rule, run, advance, None
+        self.blending = blending
+        self.L, self.nu, _ = blending
+        self._columns = ColumnPair(run, advance, blending, x)
+
+    @property
+    def column_pair(self) -> ColumnPair:
+        return self._columns
+
+    @property
+    def x(self) -> Point:  # type: ignore[override]
+        return self._columns.x
+
+    @property
+    def pair(self) -> None:  # type: ignore[override]
+        return None
+
+    @property
+    def beta(self) -> float:
+        return self._columns.memory.beta
+
+    def points(self) -> dict[str, Point]:
+        return {"v": self._columns.v}
+
+    def refresh(self) -> None:
+        self._columns.refresh()
+
+    def step(self) -> Progress:
+        return self._columns.steps(1)[1]
 
 
 def _suspect_step(advance: Advance, problem: Problem) -> str:

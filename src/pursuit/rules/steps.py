@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from math import copysign, inf, isnan, nan, sqrt
+from math import copysign, inf, isnan, log1p, nan, sqrt
 from typing import ClassVar
 
 import numpy as np
@@ -17,7 +17,7 @@ from pursuit.atoms.base import Atom
 from pursuit.base.errors import InputError
 from pursuit.base.validation import Array, positive, shown
 from pursuit.objectives.problem import Problem
-from pursuit.points.base import Point
+from pursuit.points.base import Bending, Point
 from pursuit.rules.line_search import Line, by_values
 from pursuit.rules.memory import Memory
 from pursuit.rules.run import Run, Unbounded
@@ -29,6 +29,13 @@ DOUBLINGS = 60
 
 FALLING = 1e-6
 """The share of a gradient that a slope has to be, for f to fall along an atom without curvature."""
+SLIGHT = 1e-8
+"""s below which s/log(1 + s) is one."""
+ALIKE = 0.99
+"""A bend of at least this share of the largest one is taken for it."""
+NEARLY = 0.1
+"""The share of what a safe step gains that a Newton step need not prove: with no kink on its way
+both prove the same, and rounding shall not decide."""
 DROWNED = 256
 """Units in the last place of the largest slope met, below which a slope is not tested."""
 
@@ -52,6 +59,8 @@ class Step:
 
     exact: ClassVar[bool] = False
     """Whether h(z) is the curvature of f along z, where f is quadratic."""
+    newton: ClassVar[bool] = False
+    """Whether its steps are Newton's, which kernels know of linear models."""
     by_norm: ClassVar[bool] = False
     """Whether atoms of one norm have one bound, where the Hessian of f is the identity."""
 
@@ -266,6 +275,34 @@ class ExactLineSearch(Step):
 
 
 @dataclass(frozen=True)
+class Newton(Step):
+    """h(z) = zᵀ∇²f(x)z, made larger by just so much that the step surely pays.
+
+    For a quadratic it is the exact step, and so it is, by a search, for any f that is no linear
+    model. Logistic and Poisson losses bend after a way τ at most
+    exp(gτ) times as much as here, g = max |(Xz)ᵢ|: with s = g|c|/h the step is log(1 + s)/g, that
+    is h·s/log(1 + s) in the place of h, and f falls by ½|c| times the step or more. Losses with
+    kinks try Newton's step, and keep it where the slope at its end proves nine tenths of what the
+    step for the largest curvature would gain; else that one is taken.
+    """
+
+    exact: ClassVar[bool] = True
+    newton: ClassVar[bool] = True
+
+    def bounds(self, problem: Problem) -> Array | None:
+        return ExactLineSearch().bounds(problem)
+
+    def promise(self, problem: Problem) -> float:
+        return (problem.f.L or inf) / (1 - NEARLY)
+
+    def start(self, run: Run) -> Measure:
+        f = run.problem.f
+        if f.quadratic is not None:
+            return _vertex
+        return ExactLineSearch().start(run) if f.linear_model is None else _newton
+
+
+@dataclass(frozen=True)
 class Backtracking(Step):
     """h(z) = M_t‖z‖² for an unknown L: M_t is doubled until the step is proved to pay.
 
@@ -386,6 +423,34 @@ def flat(x: Point, z: Atom, c: float) -> tuple[float, float]:
     return 0.0, 0.0
 
 
+def _newton(x: Point, z: Atom, c: float) -> tuple[float, float]:
+    bend = x.bending(z)
+    if c == 0 or bend.most == 0:
+        return 0.0, 0.0
+    if bend.growth < inf:
+        h = damped(bend, abs(c))
+        return c / h, c * c / (2 * h)
+    safe = c * c / (2 * bend.most)
+    if 0 < bend.here < ALIKE * bend.most:
+        gamma = c / bend.here
+        there = x.slope_along(gamma, z)
+        # f(x) ≥ f(x − γz) + ⟨∇f(x − γz), γz⟩ + (the change of the slope)²/(2 most)
+        proved = gamma * there + (c - there) ** 2 / (2 * bend.most)
+        if proved >= safe * (1 - NEARLY):
+            return gamma, proved
+    return c / bend.most, safe
+
+
+def damped(bend: Bending, slope: float) -> float:
+    """h so that f is below its parabola of bend h as far as a step against a slope leads."""
+    if bend.growth == 0:
+        return bend.here
+    if bend.here == 0:
+        return min(bend.growth * slope, bend.most)
+    s = bend.growth * slope / bend.here
+    return min(bend.here * s / log1p(s) if s > SLIGHT else bend.here, bend.most)
+
+
 def from_bounds(h: Array) -> Measure:
     """The step rule of a finite set with one curvature bound an atom."""
     bounds = h.tolist()
@@ -414,7 +479,7 @@ def smoothness(problem: Problem, given: float | None) -> float:
     if problem.f.L is None:
         raise InputError(
             f"L: {type(problem.f).__name__} does not know its smoothness constant; expected L, "
-            "a step rule that needs none (ExactLineSearch, Backtracking), or one of the methods "
-            "accelerated, orthogonal, blended, gradient-free"
+            "a step rule that needs none (Newton, Backtracking), or one of the methods cyclic, "
+            "shuffled, accelerated, orthogonal, blended, gradient-free"
         )
     return problem.f.L

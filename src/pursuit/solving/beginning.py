@@ -6,8 +6,10 @@ import time
 from dataclasses import dataclass
 
 from pursuit.methods import Method
+from pursuit.rules.momentum import Stepper
 from pursuit.rules.run import Run
-from pursuit.solving.compiled import Stretch
+from pursuit.solving.column_stretch import ColumnStretch, PairStretch
+from pursuit.solving.compiled import Compiled, Stretch
 from pursuit.solving.ends import WATCH, Reasons, Watched
 from pursuit.solving.gap import GapTest
 from pursuit.solving.interrupted import Keeper
@@ -28,7 +30,7 @@ class Beginning:
     posed: Posed
     rules: Method
     stop: Stopping
-    every: int
+    every: int | None
     gram_bytes: int | None = None
 
     def __call__(self) -> Loop:
@@ -42,13 +44,23 @@ class Beginning:
         watched = run.remember("driver", Watched.of(stepper.x))
         recorder = Recorder() if rules.advance.keeps_path else None
         running = Running(run, stepper, posed.verify, posed.mark, offset, recorder)
-        stretch: Stretch | LocalStretch | None = None
-        if offset is None and LocalStretch.suits(rules, stepper):
-            stretch = LocalStretch(run, rules, stepper, stop, watched)
-        elif offset is None and Stretch.suits(rules, stepper):
-            stretch = Stretch(run, rules, stepper, stop, watched, WATCH)
+        stretch = self._stretch(run, stepper, watched) if offset is None else None
+        beat = None if stretch is None else stretch.beat
         gap = GapTest.of(posed.verify.problem, rules, stop.gap)
-        reasons = Reasons(running, watched, stop, posed.gradient, gap)
-        observer = Observer(running, self.every)
+        reasons = Reasons(running, watched, stop, posed.gradient, gap, beat)
+        observer = Observer(running, self.every or max(1, stop.max_iter // 1000, beat or 1))
         keeper = Keeper(running, time.perf_counter() - began)
         return Loop(running, reasons, observer, keeper, stop, stretch)
+
+    def _stretch(self, run: Run, stepper: Stepper, watched: Watched) -> Compiled | None:
+        """What makes many iterations at a time, if the kernels know the rules."""
+        rules, stop = self.rules, self.stop
+        if stepper.column_pair is not None:
+            return PairStretch(run, stepper)
+        if ColumnStretch.suits(rules, stepper, run.problem):
+            return ColumnStretch(run, rules, stepper, stop, watched)
+        if LocalStretch.suits(rules, stepper):
+            return LocalStretch(run, rules, stepper, stop, watched)
+        if Stretch.suits(rules, stepper):
+            return Stretch(run, rules, stepper, stop, watched, WATCH)
+        return None

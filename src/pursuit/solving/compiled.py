@@ -11,7 +11,7 @@ from __future__ import annotations
 import os
 import sys
 from math import inf, nan
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
@@ -40,8 +40,28 @@ _KERNELS = "pursuit.kernels.iterations"
 _NO_DRAWS = np.empty(0, np.int64)
 
 
+class Compiled(Protocol):
+    """What makes many iterations at a time in place of a stepper."""
+
+    always: bool
+    """Whether it makes every iteration of a run, however often that is looked at."""
+
+    @property
+    def beat(self) -> int | None:
+        """Iterations between two looks at the value; None: looks cost little."""
+
+    def worth_it(self, seconds: float) -> bool:
+        """Whether it may make the next iterations of a run of so many seconds."""
+
+    def __call__(self, most: int) -> Progress | None:
+        """Up to `most` iterations, and the last of them; None if the stepper has to make it."""
+
+
 class Stretch:
     """Makes iterations of a method in place of its stepper."""
+
+    always = False
+    beat = None
 
     def __init__(
         self,

@@ -79,13 +79,15 @@ def solve(
         Stop when the residual norm has fallen to `rtol` times the norm of the signal (for
         `SquaredDistance` and `LeastSquares`).
     target
-        Stop when f(x), with a penalty f(x) + g(w), has fallen to this value.
+        Stop when f(x), with a penalty f(x) + g(w), has fallen to this value; coordinate descent on
+        large linear models looks at it once in as many iterations as there are coordinates.
     max_atoms
         Stop when so many distinct atoms are in use.
     max_time
         Stop after so many seconds in steps, those before a `resume` included.
     every
-        Observe (trace, callback) every so many iterations; at most about 1,000 times by default.
+        Observe (trace, callback) every so many iterations; at most about 1,000 times by default,
+        and not more often than it costs little, for coordinate descent on large linear models.
         It changes what is recorded and no number of the run.
     callback
         Called at each observation with a `Snapshot`; returns True to stop. If it raises, the
@@ -147,7 +149,7 @@ def solve(
     check_outlet(checkpoint)
     _check_tol(rules, tol)
     stop = Stopping.checked(given, max_iter, tol, rtol, target, max_atoms, max_time, gap)
-    looks = max(1, stop.max_iter // 1000) if every is None else count("every", every, minimum=1)
+    looks = None if every is None else count("every", every, minimum=1)
     # Small products in float32 may raise the flag for numbers that lie beyond their arrays.
     with np.errstate(invalid="ignore"), Crew(thread_count(threads)):
         limit = None if gram_bytes is None else count("gram_bytes", gram_bytes)

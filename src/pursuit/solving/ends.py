@@ -53,7 +53,8 @@ class Watched(Memory):
 class Reasons:
     """Reasons to end; none depends on what is observed.
 
-    `gradient` is the size of the terms whose difference a gradient is.
+    `gradient` is the size of the terms whose difference a gradient is. Values are looked at in
+    every iteration, or where that costs much once in `beat`.
     """
 
     def __init__(
@@ -63,7 +64,9 @@ class Reasons:
         stop: Stopping,
         gradient: float,
         gap: GapTest | None = None,
+        beat: int | None = None,
     ) -> None:
+        self._beat, self.watching = beat or 1, beat or WATCH
         self._running, self._stop, self._gradient, self.gap = running, stop, gradient, gap
         self._run, self._watched = running.run, watched
         self.period = _period(self._run.problem.atoms)
@@ -113,7 +116,8 @@ class Reasons:
     def reached(self) -> Ended | None:
         """Whether the last iteration met a test."""
         stop, last = self._stop, self._running.last
-        found = self._value_reached() if stop.goal is not None else None
+        looked_at = stop.goal is not None and self._run.t % self._beat == 0
+        found = self._value_reached() if looked_at else None
         if found is None and not (last.slope > self._threshold and last.gamma):
             if not isnan(last.slope):
                 found = self._slope_reached(last.slope, last.gamma == 0)

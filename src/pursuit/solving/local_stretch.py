@@ -27,6 +27,9 @@ MONOTONE = 0.5
 class LocalStretch:
     """Makes iterations of matching pursuit, or along drawn atoms, in place of the stepper."""
 
+    always = False
+    beat = None
+
     def __init__(
         self, run: Run, method: Method, stepper: Stepper, stop: Stopping, watched: Watched
     ) -> None:

@@ -11,10 +11,9 @@ import numpy as np
 from pursuit.base.status import Status
 from pursuit.rules.run import Unbounded
 from pursuit.solving.checkpoint import state_of
-from pursuit.solving.compiled import Stretch
+from pursuit.solving.compiled import Compiled
 from pursuit.solving.ends import WATCH, Ended, Reasons, ended
 from pursuit.solving.interrupted import Keeper
-from pursuit.solving.local_stretch import LocalStretch
 from pursuit.solving.observing import Observer
 from pursuit.solving.running import Running
 from pursuit.solving.stopping import Stopping
@@ -33,7 +32,7 @@ class Loop:
         observer: Observer,
         keeper: Keeper,
         stop: Stopping,
-        stretch: Stretch | LocalStretch | None,
+        stretch: Compiled | None,
     ) -> None:
         self.running, self.observer, self.keeper = running, observer, keeper
         self._reasons, self._stop, self._stretch = reasons, stop, stretch
@@ -89,16 +88,16 @@ class Loop:
             running.step()
         t = running.run.t
         found = self._reasons.reached()
-        if found is None and t % WATCH == 0:
+        if found is None and t % self._reasons.watching == 0:
             found = self._reasons.watch()
         if t % running.period == 0:
             running.refresh()
         return found
 
-    def _stretched(self, stretch: Stretch | LocalStretch, end: int) -> bool:
+    def _stretched(self, stretch: Compiled, end: int) -> bool:
         """Whether compiled iterations were made, up to the next look."""
         running, every = self.running, self.observer.every
-        if every < WATCH or not stretch.worth_it(running.seconds):
+        if not stretch.worth_it(running.seconds) or (every < WATCH and not stretch.always):
             return False
         t, period = running.run.t, self._reasons.period
         looks = [running.period - t % running.period, every - t % every, end - t]
@@ -106,6 +105,8 @@ class Loop:
             looks.append(period - t % period)
         if self._reasons.gap is not None:
             looks.append(self._reasons.gap.period - t % self._reasons.gap.period)
+        if (beat := stretch.beat) is not None:
+            looks.append(beat - t % beat)
         return running.stretch(stretch, min(looks))
 
     def _save(self) -> None:

@@ -16,8 +16,7 @@ from pursuit.solving.state import Fingerprint
 from pursuit.solving.verification import Verification, Verified
 
 if TYPE_CHECKING:
-    from pursuit.solving.compiled import Stretch
-    from pursuit.solving.local_stretch import LocalStretch
+    from pursuit.solving.compiled import Compiled
 
 REFRESH = 1000
 """Iterations between two recomputations of what steps keep up to date."""
@@ -71,7 +70,7 @@ class Running:
         self.last = self.stepper.step()
         self.run.t += 1
 
-    def stretch(self, compiled: Stretch | LocalStretch, most: int) -> bool:
+    def stretch(self, compiled: Compiled, most: int) -> bool:
         """Up to so many iterations, compiled; False if the rules have to make the next one."""
         self._verified = None
         progress = compiled(most)
@@ -82,8 +81,9 @@ class Running:
 
     def refresh(self) -> None:
         """Compute anew what steps keep up to date."""
-        for point in self.stepper.points().values():
-            point.refresh()
+        self.stepper.refresh()
+        for memory in self.run.memories.values():
+            memory.refreshed()
 
     def record(self) -> None:
         """Keep the point as the last one with its number of atoms."""
