@@ -3,7 +3,8 @@
 Lawson and Hanson's method with everything taken from G = Z Zᵀ and b = Z y: the atoms in use (the
 *passive* set, in their words) have a Cholesky factor that grows by a row when an atom enters and
 is rotated back to a triangle when one leaves. Kernels release the GIL and work in the `FitScratch`
-that they are given. Where the sum is free, orthogonal pursuit over a cone is the method: `cone`.
+that they are given. Where the sum is free, orthogonal pursuit over a cone is the method: `cone`,
+the deliberate twin that lets an atom in at a time and keeps one over the diagonal of its factor.
 
 The end is a point where no atom outside has a slope above rounding. In exact arithmetic each
 entering atom lowers the value, so no set of atoms is met twice; what rounding could do to that is
@@ -31,13 +32,11 @@ STEPS_PER_ATOM = 30
 class FitScratch(NamedTuple):
     """Scratch of one thread for problems of n atoms.
 
-    `order`: places of the atoms in use, in the order of the rows of `lower`; `inside`: whether a
-    place is in use; `barred`: whether it was tried in vain since the last move; `lower`: the
-    Cholesky factor of their Gram matrix; `goal` and `unit`: solutions with it. `every` lists all
-    n atoms.
+    `order`: the atoms in use, in the order of the rows of `lower`; `inside`: whether an atom is in
+    use; `barred`: whether it was tried in vain since the last move; `lower`: the Cholesky factor of
+    their Gram matrix; `goal` and `unit`: solutions with it.
     """
 
-    every: Array
     order: Array
     inside: Array
     barred: Array
@@ -48,22 +47,20 @@ class FitScratch(NamedTuple):
 
 def room_for(n: int) -> FitScratch:
     """Scratch for problems of up to n atoms."""
-    flags = np.zeros((2, n), np.bool_)
-    every, order = np.arange(n, dtype=np.int64), np.zeros(n, np.int64)
-    return FitScratch(every, order, flags[0], flags[1], np.zeros((n, n)), np.zeros(n), np.zeros(n))
+    flags, order = np.zeros((2, n), np.bool_), np.zeros(n, np.int64)
+    return FitScratch(order, flags[0], flags[1], np.zeros((n, n)), np.zeros(n), np.zeros(n))
 
 
 # The Cholesky factor of the atoms in use ---------------------------------------------------
 
 
 @compiled
-def _enter(gram: Array, active: Array, room: FitScratch, k: int, p: int) -> bool:
-    """Add the atom at place p as row k; False, and nothing changed, if it depends on the others."""
+def _enter(gram: Array, room: FitScratch, k: int, j: int) -> bool:
+    """Add atom j as row k; False, and nothing changed, if it depends on the others."""
     order, lower = room.order, room.lower
-    j = active[p]
     rest = gram[j, j]
     for i in range(k):
-        s = gram[active[order[i]], j]
+        s = gram[order[i], j]
         for l in range(i):
             s -= lower[i, l] * lower[k, l]
         s /= lower[i, i]
@@ -72,8 +69,8 @@ def _enter(gram: Array, active: Array, room: FitScratch, k: int, p: int) -> bool
     if not rest > DEPENDENT * gram[j, j]:
         return False
     lower[k, k] = np.sqrt(rest)
-    order[k] = p
-    room.inside[p] = True
+    order[k] = j
+    room.inside[j] = True
     return True
 
 
@@ -111,14 +108,14 @@ def _substitute(lower: Array, k: int, x: Array) -> None:
 
 
 @compiled
-def _summed_goal(b: Array, active: Array, room: FitScratch, k: int, total: float) -> None:
+def _summed_goal(b: Array, room: FitScratch, k: int, total: float) -> None:
     """`goal`: the coefficients of sum `total` at which the slopes b of the atoms in use agree.
 
     Only differences of slopes matter, so that of one atom is taken off all: a signal far from
     the atoms then costs no digits.
     """
     for i in range(k):
-        room.goal[i] = b[active[room.order[i]]] - b[active[room.order[0]]]
+        room.goal[i] = b[room.order[i]] - b[room.order[0]]
         room.unit[i] = 1.0
     _substitute(room.lower, k, room.goal)
     _substitute(room.lower, k, room.unit)
@@ -134,23 +131,16 @@ def _summed_goal(b: Array, active: Array, room: FitScratch, k: int, total: float
 
 
 @compiled
-def _begin(size: int, value: Array, room: FitScratch) -> None:
-    for p in range(size):
-        room.inside[p] = False
-        room.barred[p] = False
-        value[p] = max(value[p], 0.0)
-
-
-@compiled
-def _resume(gram: Array, active: Array, size: int, value: Array, room: FitScratch) -> int:
+def _begin(gram: Array, value: Array, room: FitScratch) -> int:
     """Take the atoms with a coefficient into use; how many."""
     k = 0
-    for p in range(size):
-        if value[p] > 0:
-            if _enter(gram, active, room, k, p):
-                k += 1
-            else:
-                value[p] = 0.0
+    for j in range(len(gram)):
+        room.inside[j] = False
+        room.barred[j] = False
+        if value[j] > 0 and _enter(gram, room, k, j):
+            k += 1
+        else:
+            value[j] = 0.0
     return k
 
 
@@ -183,39 +173,27 @@ def _approach(value: Array, room: FitScratch, k: int) -> int:
 
 
 @compiled
-def _slope(
-    gram: Array, b: Array, active: Array, value: Array, room: FitScratch, k: int, p: int
-) -> float:
-    """b_p − Σ G_pq a_q over the atoms q in use."""
-    j = active[p]
+def _slope(gram: Array, b: Array, value: Array, room: FitScratch, k: int, j: int) -> float:
+    """b_j − Σ G_ji a_i over the atoms i in use."""
     slope: float = b[j]
-    for i in range(k):
-        q = room.order[i]
-        slope -= gram[j, active[q]] * value[q]
+    for l in range(k):
+        i = room.order[l]
+        slope -= gram[j, i] * value[i]
     return slope
 
 
 @compiled
-def _next_in(
-    gram: Array,
-    b: Array,
-    active: Array,
-    size: int,
-    value: Array,
-    room: FitScratch,
-    k: int,
-    above: float,
-) -> bool:
+def _next_in(gram: Array, b: Array, value: Array, room: FitScratch, k: int, above: float) -> bool:
     """Let the atom outside of largest slope above `above` in, passing over those that depend on the
     ones in use; False if there is none."""
     while True:
         best, top = -1, above
-        for p in range(size):
-            if not (room.inside[p] or room.barred[p]):
-                slope = _slope(gram, b, active, value, room, k, p)
+        for j in range(len(gram)):
+            if not (room.inside[j] or room.barred[j]):
+                slope = _slope(gram, b, value, room, k, j)
                 if slope > top:
-                    best, top = p, slope
-        if best < 0 or _enter(gram, active, room, k, best):
+                    best, top = j, slope
+        if best < 0 or _enter(gram, room, k, best):
             return best >= 0
         room.barred[best] = True
 
@@ -232,10 +210,8 @@ def _send_back(room: FitScratch, k: int) -> int:
 
 
 @compiled
-def simplex_on(
-    gram: Array, b: Array, active: Array, size: int, norm: float, value: Array, room: FitScratch
-) -> bool:
-    """Minimise ½‖y − Σ a_p z_active[p]‖² over a ≥ 0, Σ a_p = 1, p = 0 … size − 1.
+def simplex_on(gram: Array, b: Array, norm: float, value: Array, room: FitScratch) -> bool:
+    """Minimise ½‖y − Σ a_j z_j‖² over a ≥ 0, Σ a_j = 1.
 
     A constant added to all of `gram` changes nothing here, and makes it positive definite for
     atoms that are affinely, if not linearly, independent: the caller sees to that.
@@ -244,65 +220,56 @@ def simplex_on(
     ----------
     gram, b
         Z Zᵀ and Z y for all atoms, near unit norm; ‖y‖ is `norm`.
-    active, size
-        Row numbers of the atoms that may be used, in the first `size` places.
     value
-        On return the coefficients, by place.
+        On return the coefficients.
     room
-        Scratch for at least `size` atoms.
+        Scratch for as many atoms.
 
     Returns
     -------
     bool
         Whether the end was reached; the coefficients are feasible in any case.
     """
-    for p in range(size):
-        value[p] = 0.0
-    _begin(size, value, room)
-    best = _best_alone(gram, b, active, size)
-    _enter(gram, active, room, 0, best)
-    value[best] = 1.0
-    k = 1
-    for _ in range(STEPS_PER_ATOM * (size + 1)):
+    best = _best_alone(gram, b)
+    for j in range(len(gram)):
+        value[j] = 1.0 if j == best else 0.0
+    k = _begin(gram, value, room)
+    for _ in range(STEPS_PER_ATOM * (len(gram) + 1)):
         multiplier = 0.0
         for i in range(k):
-            p = room.order[i]
-            multiplier += value[p] * _slope(gram, b, active, value, room, k, p)
+            j = room.order[i]
+            multiplier += value[j] * _slope(gram, b, value, room, k, j)
         above = multiplier + ROUNDING * (norm + 1.0)
-        if not _next_in(gram, b, active, size, value, room, k, above):
+        if not _next_in(gram, b, value, room, k, above):
             return True
-        k = _settle_summed(b, active, size, value, room, k + 1)
+        k = _settle_summed(b, value, room, k + 1)
     return False
 
 
 @compiled
-def _best_alone(gram: Array, b: Array, active: Array, size: int) -> int:
-    """The place of the atom nearest to the signal."""
+def _best_alone(gram: Array, b: Array) -> int:
+    """The atom nearest to the signal."""
     best = 0
-    for p in range(1, size):
-        i, j = active[p], active[best]
-        if (b[i] - b[j]) - 0.5 * (gram[i, i] - gram[j, j]) > 0:
-            best = p
+    for j in range(1, len(gram)):
+        if (b[j] - b[best]) - 0.5 * (gram[j, j] - gram[best, best]) > 0:
+            best = j
     return best
 
 
 @compiled
-def _settle_summed(
-    b: Array, active: Array, size: int, value: Array, room: FitScratch, k: int
-) -> int:
+def _settle_summed(b: Array, value: Array, room: FitScratch, k: int) -> int:
     """Go to the minimiser over the atoms in use, the last of which has just come in, dropping
     those that reach zero on the way; the sum of the coefficients stays one. How many are left."""
     fresh = True
     while True:
-        _summed_goal(b, active, room, k, 1.0)
+        _summed_goal(b, room, k, 1.0)
         if fresh and room.goal[k - 1] <= 0:
             return _send_back(room, k)
         fresh = False
         before, k = k, _approach(value, room, k)
         if k == before:
             break
-    for p in range(size):
-        room.barred[p] = False
+    room.barred[:] = False
     return k
 
 
@@ -313,11 +280,11 @@ def _settle_summed(
 def simplex(
     gram: Array, b: Array, norms: Array, value: Array, done: Array, room: FitScratch, halt: Array
 ) -> None:
-    """`simplex_on` with all atoms, for every row of b, unless `halt` is set."""
+    """`simplex_on` for every row of b, unless `halt` is set."""
     for s in range(len(b)):
         if halt[0]:
             break
-        done[s] = simplex_on(gram, b[s], room.every, len(gram), norms[s], value[s], room)
+        done[s] = simplex_on(gram, b[s], norms[s], value[s], room)
 
 
 @compiled
@@ -328,20 +295,14 @@ def refine_simplex(gram: Array, slopes: Array, value: Array, room: FitScratch) -
     of the coefficients is brought back to one.
     """
     for s in range(len(value)):
-        k = _in_use(gram, value[s], room)
+        k = _begin(gram, value[s], room)
         missing = 1.0
         for p in range(len(gram)):
             missing -= value[s, p]
-        _summed_goal(slopes[s], room.every, room, k, missing)
+        _summed_goal(slopes[s], room, k, missing)
         total = _add_goal(value[s], room, k)
         for p in range(len(gram)):
             value[s, p] /= total
-
-
-@compiled
-def _in_use(gram: Array, value: Array, room: FitScratch) -> int:
-    _begin(len(gram), value, room)
-    return _resume(gram, room.every, len(gram), value, room)
 
 
 @compiled

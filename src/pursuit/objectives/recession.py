@@ -110,14 +110,10 @@ def _basis(atoms: AtomSet) -> Array | None:
     (d,) = atoms.shape
     if atoms.rank == d:
         return np.eye(d)
-    finite = atoms.finite
-    if finite is None:
-        axes = np.array([axis for axis in np.eye(d) if atoms.spans(axis)])
-        return axes if len(axes) == atoms.rank else None
-    directions = finite.matrix.astype(np.float64) / finite.norms.astype(np.float64)[:, None]
-    _, s, vt = np.linalg.svd(directions, full_matrices=False)
-    basis: Array = vt[s > max(directions.shape) * np.finfo(np.float64).eps * s[0]]
-    return basis
+    if atoms.finite is not None:
+        return atoms.finite.lin.axes
+    axes = np.array([axis for axis in np.eye(d) if atoms.spans(axis)])
+    return axes if len(axes) == atoms.rank else None
 
 
 def _of_the_cone(H: Array, gradient: Array, atoms: FiniteAtoms) -> Array:
