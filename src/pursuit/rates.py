@@ -25,7 +25,7 @@ import numpy as np
 from pursuit import geometry
 from pursuit.atoms.base import AtomSet, FiniteAtoms
 from pursuit.base.errors import InputError
-from pursuit.base.validation import Array, non_negative, positive, shown
+from pursuit.base.validation import Array, non_negative, share, shown
 from pursuit.geometry import AGREE, Constant, Kind
 from pursuit.geometry.guarantee import MissingConstant as MissingConstant
 from pursuit.objectives.base import Objective
@@ -84,13 +84,13 @@ class Ground:
     atoms: AtomSet
     x0: object | None = None
     sampling: object | None = None
-    delta: float = 1.0
+    delta: float | None = None
     given: Mapping[str, float] | None = None
 
     def __post_init__(self) -> None:
         Problem(self.f, self.atoms)  # or an InputError
-        if positive("delta", self.delta) > 1:
-            raise InputError(f"delta: expected a number above 0 and at most 1, got {self.delta}")
+        if self.delta is not None:
+            share("delta", self.delta)
         if self.given is not None and not isinstance(self.given, Mapping):
             raise InputError(f"given: expected constants by name, got {shown(self.given)}")
         if not self.atoms.penalty.free:
@@ -101,6 +101,11 @@ class Ground:
                 f"the atoms span {self.atoms.rank} dimensions, and more by what rounding alone "
                 "could be: what f is over those directions is not known",
             )
+
+    @property
+    def quality(self) -> float:
+        """δ of the oracle: the set's own where it is not given."""
+        return self.atoms.quality if self.delta is None else self.delta
 
     def __getitem__(self, name: str) -> Constant:
         if self.given is not None and name in self.given:
@@ -143,12 +148,12 @@ _COMPUTED: dict[str, Callable[[Ground], Constant]] = {
     "δ̂²": lambda g: geometry.sampling_quality(g.atoms, g.sampling),
     "mDW": lambda g: geometry.directional_width(g.atoms),
     "radius": lambda g: geometry.radius(g.atoms),
-    "ν": lambda g: geometry.nu(g.atoms, g.sampling, delta=g.delta),
+    "ν": lambda g: geometry.nu(g.atoms, g.sampling, delta=g.quality),
     "ν′": lambda g: geometry.nu_random(g.atoms, g.sampling),
     "‖x* − x0‖_P": lambda g: geometry.distance(g.f, g.atoms, g.x0, g.sampling),
     "‖x* − x_s‖_P": _unrecorded,
     "r": lambda g: Constant(g.atoms.rank, Kind.EXACT, "the dimension of lin(A)"),
-    "δ": lambda g: Constant(g.delta, Kind.EXACT, "given"),
+    "δ": lambda g: Constant(g.quality, Kind.EXACT, "equation (3)"),
 }
 _FLAT = "f is not known to be strongly convex on lin(A)"
 _WHY = {
@@ -178,7 +183,8 @@ class Theorem:
         (t, the constants in that order) ↦ the right-hand side.
     takes
         What it depends on beside f, A and x0: the `sampling` of the atoms, the `delta` of the
-        oracle, and which `algorithm` was run (2; Algorithm 1 has L·radius² for L_A).
+        oracle (the set's own unless given), and which `algorithm` was run (2; Algorithm 1 has
+        L·radius² for L_A).
     first
         The first t at which it says something.
     """
@@ -197,7 +203,7 @@ class Theorem:
         x0: object | None = None,
         *,
         sampling: object | None = None,
-        delta: float = 1.0,
+        delta: float | None = None,
         algorithm: int = 2,
         given: Mapping[str, float] | None = None,
     ) -> Rate:
@@ -205,7 +211,12 @@ class Theorem:
         ground = Ground(f, atoms, x0, sampling, delta, given)
         if not isinstance(algorithm, int) or algorithm not in (1, 2):
             raise InputError(f"algorithm: expected 1 or 2, got {shown(algorithm)}")
-        asked = {"sampling": sampling is not None, "delta": delta != 1, "algorithm": algorithm != 2}
+        approximate = delta not in (None, 1)
+        asked = {
+            "sampling": sampling is not None,
+            "delta": approximate,
+            "algorithm": algorithm != 2,
+        }
         for option, given_here in asked.items():
             if given_here and option not in self.takes:
                 raise InputError(f"{option}: {self.name} does not depend on it")
@@ -350,7 +361,7 @@ def parameter_free(
     """
     ground = Ground(f, atoms, x0, sampling, given=given)
     L_A, distance, r = ground["L_A"], ground["‖x* − x0‖_P"], ground["r"]
-    cap = float(L_A) if exploration is None else L_A * (1 + (r - 1) / exploration)
+    cap = (1 if exploration is None else 1 + (r - 1) / exploration) * L_A / ground.quality**2
     return Rate(
         "Parameter-free acceleration from a blend",
         ("" if exploration is None else "E ") + "f(x_t) − f* ≤ 2 κ ‖x* − x0‖_P² / (t (t + 1))",

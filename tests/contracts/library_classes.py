@@ -45,6 +45,15 @@ def corners(d):
     return np.where(d < 0, -1.0, 1.0)
 
 
+def lazy_corners(d):
+    """A corner that keeps half of the largest product: the smallest entries are turned over."""
+    size = np.sort(np.abs(d))
+    turned = np.searchsorted(2 * np.cumsum(size), 0.5 * size.sum(), side="right")
+    z = corners(d)
+    z[np.argsort(np.abs(d))[:turned]] *= -1
+    return z
+
+
 def random_corner(generator):
     return generator.choice([-1.0, 1.0], 4)
 
@@ -87,6 +96,7 @@ ATOMS = {
     "transformed sphere": Transformed(Sphere(4), M),
     "transformed groups": Transformed(Groups([[0, 1], [2, 3]]), M),
     "oracle": Oracle(corners, 4, radius=2.0, sample=random_corner),
+    "oracle that is approximate": Oracle(lazy_corners, 4, radius=2.0, delta=0.5),
     "oracle without a sampler": Oracle(corners, 4, radius=2.0),
 }
 

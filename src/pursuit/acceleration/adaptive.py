@@ -74,8 +74,8 @@ class Adaptive(Momentum):
         kappa = self.stiffness(problem)
         if kappa is None:
             return Guarantee(self.sampling, {}, surely, from_start=False)
-        draws = 1 + (0 if surely else (atoms.rank - 1) / (self.exploration or 1))
-        needed = geometry.smoothness(problem.f, atoms).upper * draws
+        draws = 1 if surely else 1 + (atoms.rank - 1) / (self.exploration or 1)
+        needed = _enough(problem, draws)
         if not advance.as_algorithm_2:
             raise MissingConstant("κ", "a fixed one is covered with Algorithm 2's step")
         if kappa < needed * (1 - 1e-12):
@@ -89,8 +89,17 @@ class Adaptive(Momentum):
 
 
 def largest_curvature(problem: Problem) -> float:
-    """L_A: the stiffness that Algorithm 2's step and exploring all atoms always allow."""
-    return geometry.smoothness(problem.f, problem.atoms).upper
+    """L_A/δ²: the stiffness that Algorithm 2's step and exploring all atoms always allow.
+
+    An infinite set is explored by one draw, for which r times as much suffices.
+    """
+    atoms = problem.atoms
+    return _enough(problem, atoms.rank if atoms.finite is None else 1)
+
+
+def _enough(problem: Problem, draws: float) -> float:
+    """S/(2Δ) at most, for Δ ≥ δ²‖g‖²_{A*}/(2L_A) and S ≤ draws·‖g‖²_{A*}."""
+    return geometry.smoothness(problem.f, problem.atoms).upper * draws / problem.atoms.quality**2
 
 
 @dataclass

@@ -32,6 +32,13 @@ EXPANDED = 2**28
 """Bytes of the largest matrix that is made of atoms which nobody stores."""
 
 
+class Near(NamedTuple):
+    """An atom that is good enough, and a proved upper bound on ‖d‖_{A*}."""
+
+    atom: Atom
+    bound: float
+
+
 class Unit(NamedTuple):
     """A set of unit atoms, and the norms that were divided out (None where they were all one)."""
 
@@ -54,6 +61,8 @@ class AtomSet(ABC):
     """g: what coefficients cost, and where they may be."""
     form: AtomForm = AtomForm.VECTORS
     """What a handle is, asked for when the representation of points is chosen."""
+    quality: float = 1.0
+    """The δ of equation (3) that the oracle keeps: \\|⟨d, lmo(d)⟩\\| ≥ δ‖d‖_{A*}."""
 
     @property
     def finite(self) -> FiniteAtoms | None:
@@ -94,9 +103,23 @@ class AtomSet(ABC):
         """x ← x − γz, in place."""
         x -= gamma * self.vector(z)
 
+    def near_lmo(self, d: Any, delta: float, rng: np.random.Generator) -> Near:
+        """An atom with \\|⟨d, z⟩\\| ≥ δ‖d‖_{A*}, and a proved upper bound on ‖d‖_{A*}.
+
+        A set that finds such an atom for less than the best one replaces this; what it draws for
+        that comes from `rng`.
+        """
+        if delta > self.quality:
+            raise InputError(
+                f"delta: the oracle of this {type(self).__name__} is {self.quality:g}-approximate; "
+                f"expected a delta of at most that, got {delta:g}"
+            )
+        z = self.lmo(d)
+        return Near(z, abs(self.inner(d, z)) / self.quality)
+
     def dual_norm(self, d: Array) -> float:
-        """‖d‖_{A*} = max over A of \\|⟨d, z⟩\\|."""
-        return abs(self.inner(d, self.lmo(d)))
+        """‖d‖_{A*} = max over A of \\|⟨d, z⟩\\|; an upper bound if the oracle is approximate."""
+        return abs(self.inner(d, self.lmo(d))) / self.quality
 
     def gauge(self, x: Array) -> float:
         """The atomic norm ‖x‖_A, +inf outside lin(A)."""

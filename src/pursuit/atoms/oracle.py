@@ -8,7 +8,7 @@ import numpy as np
 
 from pursuit.atoms.base import Atom, AtomSet
 from pursuit.base.errors import InputError
-from pursuit.base.validation import Array, count, extent, positive, shaped_array
+from pursuit.base.validation import Array, count, extent, positive, shaped_array, share
 
 
 class Oracle(AtomSet):
@@ -28,6 +28,10 @@ class Oracle(AtomSet):
         generator ↦ an atom drawn at random; without it the set serves greedy methods only.
     rank
         dim lin(A); the whole space where not given.
+    delta
+        The δ of equation (3), if the function finds no more than an atom with
+        \\|⟨d, z⟩\\| ≥ δ max \\|⟨d, z⟩\\|. Slopes are then the upper bounds that follow, and rates,
+        statuses and certificates know it.
 
     Examples
     --------
@@ -48,6 +52,7 @@ class Oracle(AtomSet):
         radius: float,
         sample: Callable[[np.random.Generator], Array] | None = None,
         rank: int | None = None,
+        delta: float = 1.0,
     ) -> None:
         if not callable(function):
             raise InputError(f"function: expected a function, got {type(function).__name__}")
@@ -57,6 +62,7 @@ class Oracle(AtomSet):
         self._radius = positive("radius", radius)
         size = int(np.prod(self.shape))
         self._rank = size if rank is None else count("rank", rank, minimum=1)
+        self.quality = share("delta", delta)
 
     def __repr__(self) -> str:
         return f"Oracle(atoms of shape {self.shape})"

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
-from pursuit.atoms.base import Atom, AtomSet, FiniteAtoms, Unit
+from pursuit.atoms.base import Atom, AtomSet, FiniteAtoms, Near, Unit
 from pursuit.atoms.dictionary import Dictionary
 from pursuit.atoms.lin import Lin
 from pursuit.base.errors import InputError
@@ -40,7 +41,7 @@ class Transformed(AtomSet):
     def __init__(self, atoms: AtomSet, M: object) -> None:
         if not isinstance(atoms, AtomSet) or len(atoms.shape) != 1:
             raise InputError("atoms: expected a set of atoms that are vectors")
-        self.base, self.shape = atoms, atoms.shape
+        self.base, self.shape, self.quality = atoms, atoms.shape, atoms.quality
         self.M = real_array("M", M, ndim=2).astype(np.float64)
         if self.M.shape != 2 * self.shape:
             raise InputError(f"M: expected shape {2 * self.shape}, got {self.M.shape}")
@@ -71,6 +72,9 @@ class Transformed(AtomSet):
 
     def lmo(self, d: Array) -> Atom:
         return self.base.lmo(self._pull(d))
+
+    def near_lmo(self, d: Any, delta: float, rng: np.random.Generator) -> Near:
+        return self.base.near_lmo(self._pull(d), delta, rng)
 
     def draw(self, rng: np.random.Generator, size: int) -> Sequence[Atom]:
         return self.base.draw(rng, size)

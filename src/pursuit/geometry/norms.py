@@ -29,13 +29,13 @@ def _radius_kind(atoms: AtomSet) -> Kind:
 
 
 def dual_norm(atoms: AtomSet, d: object) -> Constant:
-    """‖d‖_{A*} = max \\|⟨d, z⟩\\| over A."""
+    """‖d‖_{A*} = max \\|⟨d, z⟩\\| over A; an interval where the oracle is approximate."""
     direction = shaped_array("d", d, atoms.shape)
     with np.errstate(over="ignore", invalid="ignore"):
         if atoms.finite is not None:  # a cone would leave out what is no number
             in_range("‖d‖_{A*}", float(np.abs(atoms.finite.correlate(direction)).max()))
         largest = in_range("‖d‖_{A*}", atoms.dual_norm(direction))
-    return Constant(largest, Kind.EXACT, "slope certificates")
+    return at_most(atoms.quality * largest, largest, "slope certificates")
 
 
 def gauge(atoms: AtomSet, x: object) -> Constant:

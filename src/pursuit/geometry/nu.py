@@ -61,7 +61,7 @@ def safe_nu(atoms: AtomSet) -> float:
     return product("ν", float(atoms.rank), size, size)
 
 
-def nu(atoms: AtomSet, sampling: object | None = None, *, delta: float = 1.0) -> Constant:
+def nu(atoms: AtomSet, sampling: object | None = None, *, delta: float | None = None) -> Constant:
     """ν of Algorithm 4: max over d of Σ p_j w_j c_j² · ‖z(d)‖² / c_{z(d)}², c_j = ⟨z_j, d⟩.
 
     With c scaled to max \\|c_j\\| = 1, d lies on the boundary of the polar of the atoms, and the
@@ -72,10 +72,11 @@ def nu(atoms: AtomSet, sampling: object | None = None, *, delta: float = 1.0) ->
     Parameters
     ----------
     delta
-        The quality of the oracle; a δ-approximate one may pick a longer atom with a smaller c.
+        The quality of the oracle, the set's own unless given; a δ-approximate one may pick a longer
+        atom with a smaller c.
     """
     serves = "Theorem 8"
-    delta = positive("delta", delta)
+    delta = atoms.quality if delta is None else positive("delta", delta)
     sampling = as_sampling(atoms, sampling)
     form = sampling.closed_form
     if form is not None:

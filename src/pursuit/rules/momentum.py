@@ -181,8 +181,7 @@ class FixedNu(Momentum):
             return geometry.nu_random(atoms, as_sampling(atoms, direction.sampling)).upper
         as_sampling(atoms, None if self.probe is None else self.probe.sampling)
         # A δ-approximate oracle may gain δ² of what the exact one does.
-        quality = None if direction is None else direction.quality
-        return geometry.safe_nu(atoms) / (quality or 1.0) ** 2
+        return geometry.safe_nu(atoms) / (advance.quality(problem) or 1.0) ** 2
 
     def guarantee(self, advance: Advance, problem: Problem) -> Guarantee:
         """Theorems 8 and 9."""
@@ -197,12 +196,13 @@ class FixedNu(Momentum):
         if self.probe is None and direction.drawn:
             proved = geometry.nu_random(atoms, direction.sampling)
             return self._valid(f.L, "ν′", proved, direction.sampling)
-        if self.probe is None or not self.probe.drawn or direction.quality is None:
+        quality = advance.quality(problem)
+        if self.probe is None or not self.probe.drawn or quality is None:
             raise MissingConstant("ν", "no theorem covers these directions")
         as_sampling(atoms, self.probe.sampling)
-        safe = geometry.safe_nu(atoms) / direction.quality**2
+        safe = geometry.safe_nu(atoms) / quality**2
         if self.nu is not None and self.nu < safe:
-            safe = geometry.nu(atoms, self.probe.sampling, delta=direction.quality).upper
+            safe = geometry.nu(atoms, self.probe.sampling, delta=quality).upper
         return self._valid(f.L, "ν", safe, self.probe.sampling)
 
     def _valid(self, L: float, letter: str, proved: float, sampling: object | None) -> Guarantee:
