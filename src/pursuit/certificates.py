@@ -177,7 +177,7 @@ def _by_slope(
         bound = outward(seen.gap(mu_A.lower))
         if isfinite(bound):
             text = f"f(x) − f* ≤ {letters}² / (2 μ_A)"
-            yield Certificate(bound, text, {letters: seen.value, "μ_A": mu_A})
+            yield Certificate(bound, text, {letters: seen.value, "μ_A": mu_A}, mu_A.confidence)
         else:
             reasons.append(f"μ_A: {mu_A:.4g} is too small beside what rounding leaves open")
     except InputError as error:
@@ -250,11 +250,12 @@ def _by_potential(
     constants = {letters: distance, "β_t": beta, **promise.constants}
     left = _left_by_rounding(result, origin)
     bound = distance * (distance / (2 * beta))
+    sure = min(promise.confidence, distance.confidence)
     if promise.surely:
         text = f"f(x) − f* ≤ ½{letters}² / β_t"
-        return Certificate(outward(max(bound, left)), text, constants)
+        return Certificate(outward(max(bound, left)), text, constants, sure)
     text = f"E[β_t (f(x_t) − f*)] ≤ ½{letters}² and Markov's inequality"
-    return Certificate(outward(max(bound / eta, left)), text, constants, 1 - eta)
+    return Certificate(outward(max(bound / eta, left)), text, constants, sure - eta)
 
 
 def _left_by_rounding(result: Result, origin: Origin) -> float:

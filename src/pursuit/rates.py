@@ -68,9 +68,15 @@ class Rate:
         early = t < self.first
         return np.where(early, np.inf, self.bound(np.where(early, self.first, t)))[()]
 
+    @property
+    def confidence(self) -> float:
+        """That of the constants: below 1 where some of them were estimated from draws."""
+        return min((getattr(c, "confidence", 1.0) for c in self.constants.values()), default=1.0)
+
     def __str__(self) -> str:
         used = ", ".join(f"{name} = {float(value):.6g}" for name, value in self.constants.items())
-        return f"{self.name}: {self.inequality} {self.holds}, with {used}"
+        sure = "" if self.confidence == 1 else f" with confidence {self.confidence:.6g}"
+        return f"{self.name}: {self.inequality} {self.holds}{sure}, with {used}"
 
 
 # The constants of one problem -------------------------------------------------------------

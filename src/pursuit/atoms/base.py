@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from pursuit.atoms.closed_forms import ClosedForm
+from pursuit.atoms.drawn import Drawn
 from pursuit.atoms.forms import AtomForm
 from pursuit.atoms.lin import Lin, lin
 from pursuit.base.errors import InputError
@@ -136,9 +137,22 @@ class AtomSet(ABC):
         """dim lin(A)."""
 
     @property
-    def max_leverage(self) -> float:
-        """max ‖z‖_P² over an infinite set with its uniform draws; dim lin(A) if isotropic."""
-        raise InputError(f"atoms: {type(self).__name__} does not know the moments of its draws")
+    def max_leverage(self) -> float | None:
+        """max ‖z‖_P² over an infinite set with its uniform draws; dim lin(A) if isotropic.
+
+        None where nobody knows.
+        """
+        return None
+
+    def second_moment(self) -> Array | None:
+        """P̃ = E zzᵀ over the set's own draws, on the flattened space; None where nobody knows."""
+        form = self.moments()
+        return None if form is None else np.diag(form.diagonal)
+
+    @cached_property
+    def estimates(self) -> dict[tuple[float, int], Drawn]:
+        """What was estimated of P̃ so far, by confidence and seed."""
+        return {}
 
     def moments(self, p: Array | None = None) -> ClosedForm | None:
         """What is known of P̃ without computing, under draws with probabilities p.

@@ -98,8 +98,18 @@ class Transformed(AtomSet):
         return self.base.rank
 
     @property
-    def max_leverage(self) -> float:
+    def max_leverage(self) -> float | None:
+        """That of A: leverages do not depend on coordinates."""
         return self.base.max_leverage
+
+    def second_moment(self) -> Array | None:
+        base = self.base.second_moment()
+        if base is None:
+            return None
+        half = self._solve(base)  # M⁻¹ P̃ M⁻ᵀ
+        turned = self._solve(half.T)
+        matrix: Array = (turned + turned.T) / 2
+        return matrix
 
     def spans(self, x: Array) -> bool:
         return self.base.spans(self.M @ x)

@@ -8,7 +8,7 @@ from math import sqrt
 import numpy as np
 
 from pursuit.atoms.base import AtomSet, FiniteAtoms
-from pursuit.atoms.sampling import as_sampling, dense
+from pursuit.atoms.sampling import Sampling, as_sampling, dense
 from pursuit.base.errors import InputError
 from pursuit.base.lengths import EPS, row_norms
 from pursuit.base.validation import Array
@@ -117,11 +117,24 @@ def _width(atoms: AtomSet, measure: Measure) -> Constant:
         return Constant(sqrt(form.squared_width), Kind.EXACT, serves)
     finite = atoms.finite
     if finite is None:
-        raise InputError(f"mDW: it is not known for {type(atoms).__name__}")
+        return _width_of_draws(atoms, serves)
     found = measure(inside(finite))
     turned = finite.lin.tilt  # atoms in lin(A) see little of a turned basis
     ends = found.lower * (1 - turned), found.upper * (1 + turned)
     return at_least(*ends, serves, _lift(found, basis_of(atoms), atoms))
+
+
+def _width_of_draws(atoms: AtomSet, serves: str) -> Constant:
+    """λ_min(P̃) ≤ mDW² ≤ λ_min(P̃)/δ̂², and mDW is at most the radius."""
+    moments = Sampling(atoms).moments
+    if moments.leverages is None:
+        raise InputError(f"mDW: it is not known for {type(atoms).__name__}")
+    frame = dense(moments.frame)
+    singular = np.linalg.svd(frame, compute_uv=False)
+    least, error = float(singular[-1]), 4 * frame.size * EPS * float(singular[0])
+    lower = sqrt(max(1 - moments.rounding, 0.0)) * max(least - error, 0.0)
+    upper = sqrt((1 + moments.rounding) * moments.leverages.largest[1]) * (least + error)
+    return at_least(lower, max(min(upper, atoms.radius), lower), serves).stated(moments.confidence)
 
 
 def _convexity(f: Objective, atoms: AtomSet, measure: Measure) -> Constant:
@@ -129,11 +142,14 @@ def _convexity(f: Objective, atoms: AtomSet, measure: Measure) -> Constant:
     if round_bowl(f):
         mDW = _width(atoms, measure)
         ends = [product("μ_A", f.mu, end, end) for end in (mDW.lower, mDW.upper)]
-        return at_least(ends[0], ends[1], serves, mDW.witness)
+        return at_least(ends[0], ends[1], serves, mDW.witness).stated(mDW.confidence)
     quadratic = curved(f, atoms)
     if quadratic is None:
-        mDW_lower = _width(atoms, measure).lower if f.mu else 0.0
-        return Constant(product("μ_A", f.mu, mDW_lower, mDW_lower), Kind.LOWER, serves)
+        if not f.mu:
+            return Constant(0.0, Kind.LOWER, serves)
+        mDW = _width(atoms, measure)
+        lower = product("μ_A", f.mu, mDW.lower, mDW.lower)
+        return Constant(lower, Kind.LOWER, serves, confidence=mDW.confidence)
     H = SpanHessian(quadratic, basis_of(atoms), tilt(atoms))
     if not H.clear or H.singular:
         return Constant(0.0, Kind.EXACT if H.singular else Kind.LOWER, serves)
@@ -168,11 +184,21 @@ def _between_norms(H: SpanHessian, atoms: AtomSet, serves: str) -> Constant:
     """μ_A of an infinite set, from Lemma 6 and from λ_min(H, P) ≤ μ_A ≤ λ_min(H, P)/δ̂²."""
     form = atoms.moments()
     if form is None:
-        raise InputError(f"μ_A: {type(atoms).__name__} has no known second moments")
+        return _between_drawn(H, atoms, serves)
     relative = _relative(H, np.diag(np.sqrt(form.diagonal[form.diagonal > 0])), 0.0, serves)
     euclidean = (1 - H.doubt) * H.smallest * H.smallest
     lower = max(euclidean * form.squared_width, relative.lower)
     return at_least(lower, relative.upper / form.quality, serves)
+
+
+def _between_drawn(H: SpanHessian, atoms: AtomSet, serves: str) -> Constant:
+    """The same where P̃ is not diagonal, or known by draws alone."""
+    moments = Sampling(atoms).moments
+    assert moments.leverages is not None
+    frame = dense(moments.frame) @ H.basis.T
+    relative = _relative(H, frame, moments.rounding, serves)
+    upper = relative.upper * moments.leverages.largest[1]
+    return at_least(relative.lower, upper, serves).stated(moments.confidence)
 
 
 def euclidean_convexity(f: Objective, atoms: AtomSet) -> Constant:
@@ -198,10 +224,12 @@ def sampled_convexity(f: Objective, atoms: AtomSet, sampling: object | None = No
         least = np.linalg.svd(frame, compute_uv=False)
         lower = max(float(least[-1] - frame.size * EPS * least[0]), 0.0)
         share = max(1 - moments.rounding, 0.0)
-        return Constant(product("λ_min(H, P)", f.mu * share, lower, lower), Kind.LOWER, serves)
+        lower = product("λ_min(H, P)", f.mu * share, lower, lower)
+        return Constant(lower, Kind.LOWER, serves, confidence=moments.confidence)
     basis = basis_of(atoms)
     H = SpanHessian(quadratic, basis, tilt(atoms))
-    return _relative(H, frame @ basis.T, moments.rounding, serves)
+    found = _relative(H, frame @ basis.T, moments.rounding, serves)
+    return found.stated(moments.confidence)
 
 
 def sampled_smoothness(f: Objective, atoms: AtomSet, sampling: object | None = None) -> Constant:
@@ -217,7 +245,7 @@ def sampled_smoothness(f: Objective, atoms: AtomSet, sampling: object | None = N
     largest = float(np.linalg.norm(frame @ H.root, 2))
     doubt = moments.rounding + 2 * _blur(frame) + H.doubt + 8 * len(frame) * EPS
     ends = [product("L_P", max(1 + sign * doubt, 0.0), largest, largest) for sign in (-1, 1)]
-    return at_most(ends[0], ends[1], serves)
+    return at_most(ends[0], ends[1], serves).stated(moments.confidence)
 
 
 def _relative(H: SpanHessian, frame: Array, rounding: float, serves: str) -> Constant:

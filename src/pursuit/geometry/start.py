@@ -35,7 +35,8 @@ def gap(f: Objective, atoms: AtomSet, x: object | None = None) -> Constant:
     seen = slope_at(f, atoms, start_point(f, atoms, x))
     quadratic = curved(f, atoms)
     if quadratic is None:
-        return Constant(seen.gap(safe_strong_convexity(f, atoms).lower), Kind.UPPER, serves)
+        mu_A = safe_strong_convexity(f, atoms)
+        return Constant(seen.gap(mu_A.lower), Kind.UPPER, serves, confidence=mu_A.confidence)
     H = SpanHessian(quadratic, basis_of(atoms), tilt(atoms))
     parts, noise = _slopes(H, seen)
     if not H.clear:
@@ -92,9 +93,16 @@ def distance(
 
     Exact for a quadratic; else at most √(2ε₀/λ) with λ from μ_A·δ̂² or from μ·λ_min(P̃).
     """
-    serves = "Theorems 8, 9"
-    point = start_point(f, atoms, x0)
     moments = as_sampling(atoms, sampling).moments
+    return _distance(f, atoms, start_point(f, atoms, x0), moments, sampling).stated(
+        moments.confidence
+    )
+
+
+def _distance(
+    f: Objective, atoms: AtomSet, point: Array, moments: Moments, sampling: object | None
+) -> Constant:
+    serves = "Theorems 8, 9"
     quadratic = curved(f, atoms)
     if quadratic is None:
         relative = sampled_convexity(f, atoms, sampling).lower

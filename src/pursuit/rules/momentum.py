@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import inf
 from typing import ClassVar, NamedTuple
 
@@ -195,7 +195,8 @@ class FixedNu(Momentum):
             raise MissingConstant("L", f"the one in use is below the proved {f.L:.6g}")
         if self.probe is None and direction.drawn:
             proved = geometry.nu_random(atoms, direction.sampling)
-            return self._valid(f.L, "ν′", proved, direction.sampling)
+            valid = self._valid(f.L, "ν′", proved.upper, direction.sampling)
+            return replace(valid, confidence=proved.confidence)
         quality = advance.quality(problem)
         if self.probe is None or not self.probe.drawn or quality is None:
             raise MissingConstant("ν", "no theorem covers these directions")
