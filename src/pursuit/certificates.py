@@ -34,7 +34,7 @@ from pursuit.atoms.sampling import as_sampling
 from pursuit.base.errors import InputError
 from pursuit.base.status import Status
 from pursuit.base.validation import positive
-from pursuit.geometry import Constant
+from pursuit.geometry import Constant, Slope
 from pursuit.geometry.guarantee import MissingConstant
 from pursuit.rates import Ground
 
@@ -182,12 +182,24 @@ def _by_slope(
             reasons.append(f"μ_A: {mu_A:.4g} is too small beside what rounding leaves open")
     except InputError as error:
         reasons.append(str(error))
+        yield from _by_growth(ground, seen)
     if given is not None and "R_A" in given and result.value <= problem.f.value(origin.start):
         R_A = ground["R_A"]
         text = f"f(x) − f* ≤ R_A {letters} in the level set of x0"
         bound = outward(R_A * seen.value + seen.off + _rounding_of_values(result, origin))
         if isfinite(bound):
             yield Certificate(bound, text, {"R_A": R_A, letters: seen.value})
+
+
+def _by_growth(ground: Ground, seen: Slope) -> Iterator[Certificate]:
+    """f(x) − f* ≤ ‖∇f(x)‖²_{A*}/(2μ̄_A), for quadratics with flat directions."""
+    with suppress(InputError):
+        grows = ground["μ̄_A"]
+        bound = outward(seen.gap(grows.lower))
+        if isfinite(bound):
+            letters = "‖∇f(x)‖_{A*}"
+            text, used = f"f(x) − f* ≤ {letters}² / (2 μ̄_A)", {letters: seen.value, "μ̄_A": grows}
+            yield Certificate(bound, text, used, grows.confidence)
 
 
 def outward(bound: float) -> float:

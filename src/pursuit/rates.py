@@ -138,8 +138,24 @@ def _convex(ground: Ground) -> Constant:
     return mu_A
 
 
+def _grows(found: Constant) -> Constant:
+    if not found > 0:
+        raise MissingConstant("μ̄_A", "f is not known to grow away from its minimisers")
+    return found
+
+
 def _unrecorded(ground: Ground) -> Constant:
     raise MissingConstant("‖x* − x_s‖_P", "the point x_s where this phase began is not recorded")
+
+
+def _farthest(ground: Ground) -> Constant:
+    """ρ = max(‖x*‖_A, ‖x_t‖_A) before a run: at most ‖x0‖_A + 2R_A, inside the level set of x0."""
+    _convex(ground)  # with many minimisers the level set has no radius
+    start = geometry.start_point(ground.f, ground.atoms, ground.x0)
+    x0 = float(geometry.gauge(ground.atoms, start).upper) if start.any() else 0.0
+    R_A = ground["R_A"]
+    bound = Constant(x0 + 2 * R_A, Kind.UPPER, "the rate of 2017")
+    return bound.stated(R_A.confidence)
 
 
 _COMPUTED: dict[str, Callable[[Ground], Constant]] = {
@@ -150,6 +166,8 @@ _COMPUTED: dict[str, Callable[[Ground], Constant]] = {
     "L_P": lambda g: geometry.sampled_smoothness(g.f, g.atoms, g.sampling),
     "μ_P": lambda g: geometry.sampled_convexity(g.f, g.atoms, g.sampling),
     "R_A": lambda g: geometry.level_radius(g.f, g.atoms, g.x0),
+    "ρ": _farthest,
+    "μ̄_A": lambda g: _grows(geometry.growth(g.f, g.atoms)),
     "ε_0": lambda g: geometry.gap(g.f, g.atoms, g.x0),
     "δ̂²": lambda g: geometry.sampling_quality(g.atoms, g.sampling),
     "mDW": lambda g: geometry.directional_width(g.atoms),
@@ -304,6 +322,26 @@ older_rate = Theorem(
     takes=("delta",),
 )
 """For Algorithm 1 (Locatello et al. 2017)."""
+theorem_5_nearest = Theorem(
+    "Theorem 5, nearest minimiser",
+    "f(x_t) − f* ≤ (1 − δ² μ̄_A/L_A)^t ε_0",
+    ("μ̄_A", "L_A", "ε_0", "δ"),
+    theorem_5.bound,
+    takes=("delta",),
+)
+"""The same for a quadratic with flat directions, which grows away from its minimisers."""
+rate_of_2017 = Theorem(
+    "The sublinear rate of 2017",
+    "f(x_t) − f* ≤ 4 (2/δ L ρ² radius² + ε_0) / (δ t + 4)",
+    ("L", "ρ", "radius", "ε_0", "δ"),
+    lambda t, L, rho, radius, gap, delta: (
+        4 * (2 / delta * L * (rho * radius) * (rho * radius) + gap) / (delta * t + 4)
+    ),
+    takes=("delta",),
+)
+"""For Algorithm 1 (Locatello, Khanna, Tschannen and Jaggi 2017), with ρ the largest of ‖x*‖_A and
+all ‖x_t‖_A; for comparison. It is known after a run (`given={"ρ": …}`), and at most ‖x0‖_A + 2R_A
+before."""
 theorem_8 = Theorem(
     "Theorem 8",
     "E f(x_t) − f* ≤ 2 L ν ‖x* − x0‖_P² / (t (t + 1))",

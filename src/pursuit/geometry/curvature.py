@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from math import sqrt
+from math import inf, sqrt
 
 import numpy as np
 
@@ -25,6 +25,9 @@ from pursuit.geometry.span import (
     tilt,
 )
 from pursuit.objectives.base import Objective
+
+NEAREST = "Theorems 3, 4, 5 to the nearest minimiser"
+"""What constants serve where f has many minimisers, and the level set no radius."""
 
 # Above --------------------------------------------------------------------------------
 
@@ -102,6 +105,38 @@ def strong_convexity(f: Objective, atoms: AtomSet) -> Constant:
     return _convexity(f, atoms, width)
 
 
+def growth(f: Objective, atoms: AtomSet) -> Constant:
+    """μ̄_A, the largest constant with f(x) − f* ≤ ‖∇f(x)‖²_{A*}/(2μ̄_A) on lin(A).
+
+    Where f is strongly convex it is μ_A. A quadratic with flat directions has μ_A = 0, and yet
+    grows away from its minimisers: 1/μ̄_A = max yᵀH⁺y over those y of the polar of the atoms that
+    are orthogonal to them, which is 1/mDW² of the atoms' images under H^½ in their own span. With
+    R_A to the nearest minimiser, √(2ε₀/μ̄_A), Theorems 3, 4 and 5 hold as they stand: their proofs
+    use x* at one point after the other.
+    """
+    mu_A = strong_convexity(f, atoms)
+    if mu_A.lower > 0 or f.quadratic is None or f.lowest == -inf:
+        return mu_A
+    quadratic = curved(f, atoms)
+    if quadratic is None:
+        return _flat_growth(f.quadratic.curved_from, atoms)
+    H = SpanHessian(quadratic, basis_of(atoms), tilt(atoms))
+    if not H.singular:
+        return mu_A
+    if atoms.finite is None:
+        return _flat_growth((1 - H.doubt) * float(H.roots.min()) ** 2, atoms)
+    return _seen_through(H, atoms.finite, width, NEAREST)
+
+
+def _flat_growth(curvature: float, atoms: AtomSet) -> Constant:
+    """At least λ mDW², for a Hessian of at least λ where it is not zero (Lemma 6)."""
+    if not curvature:
+        return Constant(0.0, Kind.LOWER, NEAREST)
+    mDW = directional_width(atoms)
+    lower = product("μ̄_A", curvature, mDW.lower, mDW.lower)
+    return Constant(lower, Kind.LOWER, NEAREST, confidence=mDW.confidence)
+
+
 def safe_strong_convexity(f: Objective, atoms: AtomSet) -> Constant:
     """The lower end of μ_A alone, without the search for the upper one."""
     return _convexity(f, atoms, proved_width)
@@ -155,7 +190,12 @@ def _convexity(f: Objective, atoms: AtomSet, measure: Measure) -> Constant:
         return Constant(0.0, Kind.EXACT if H.singular else Kind.LOWER, serves)
     if atoms.finite is None:
         return _between_norms(H, atoms, serves)
-    rows = inside(atoms.finite)
+    return _seen_through(H, atoms.finite, measure, serves)
+
+
+def _seen_through(H: SpanHessian, atoms: FiniteAtoms, measure: Measure, serves: str) -> Constant:
+    """mDW² of the atoms' images under H^½, in the span of these."""
+    rows = inside(atoms)
     with np.errstate(over="ignore", invalid="ignore"):
         images = rows @ H.root
     in_range("μ_A", float(np.abs(images).max()))

@@ -163,6 +163,8 @@ class QuadraticObjective(Objective):
     form: Representation = PointForm.HESSIAN
     isometric: bool = False
     """Whether zᵀHz′ is the inner product of the images of z and z′."""
+    curved_from: float = 0.0
+    """λ with dᵀHd ≥ λ‖d‖² on the range of H, where one is known without computing."""
 
     @property
     def quadratic(self) -> QuadraticObjective:
