@@ -97,6 +97,7 @@ if TYPE_CHECKING:
     from pursuit.rules.steps import Smooth as Smooth
     from pursuit.rules.steps import ValueSearch as ValueSearch
     from pursuit.solving.driver import solve as solve
+    from pursuit.solving.inner_product import InnerProduct as InnerProduct
     from pursuit.solving.observing import Snapshot as Snapshot
     from pursuit.solving.results import Result as Result
     from pursuit.solving.results import Trace as Trace
@@ -166,6 +167,7 @@ _HOME = {
     "Plain": "rules.momentum",
     "Method": "methods",
     "solve": "solving.driver",
+    "InnerProduct": "solving.inner_product",
     "decompose": "decomposing",
     "Book": "decomposing",
     "encode": "encoding",

@@ -170,7 +170,7 @@ def _by_slope(
     """The slope certificates for which the constants are there."""
     problem = origin.problem
     ground = Ground(problem.f, problem.atoms, origin.start, given=given)
-    seen = geometry.slope_at(problem.f, problem.atoms, result.x)
+    seen = geometry.slope_at(problem.f, problem.atoms, origin.seen(result.x))
     letters = "‖∇f(x)‖_{A*}"
     try:
         mu_A = ground["μ_A"]
@@ -226,7 +226,10 @@ def _by_energy(
     if not (promise.surely and promise.from_start) or finite is None:
         return
     ground = Ground(f, atoms, origin.start, promise.sampling, given=given)
-    seen, sampling = geometry.slope_at(f, atoms, result.x), as_sampling(atoms, promise.sampling)
+    seen, sampling = (
+        geometry.slope_at(f, atoms, origin.seen(result.x)),
+        as_sampling(atoms, promise.sampling),
+    )
     c = np.abs(finite.correlate(finite.lin.project(seen.gradient)))
     # What rounding may have taken off the largest slope it may have taken off each.
     root, mu_P = sqrt(float(sampling.p @ c**2)) + seen.value - float(c.max()), ground["μ_P"]
@@ -279,7 +282,7 @@ def _left_by_rounding(result: Result, origin: Origin) -> float:
     by what rounding may have done to its value.
     """
     f, atoms = origin.problem.f, origin.problem.atoms
-    seen = geometry.slope_at(f, atoms, result.x)
+    seen = geometry.slope_at(f, atoms, origin.seen(result.x))
     if isinstance(seen.point, np.ndarray):
         gap = geometry.gap(f, atoms, seen.point)
         if isfinite(gap.upper):

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from pursuit.atoms.base import Atom, AtomSet, FiniteAtoms
+from pursuit.atoms.maps import LinearMap
 from pursuit.base.lengths import EPS, length
 from pursuit.base.precision import norm
 from pursuit.base.validation import Array
@@ -114,6 +115,10 @@ class Objective(ABC):
         """Why f falls without end beyond x although it is bounded below; empty where it does not,
         or nobody knows."""
         return ""
+
+    def seen_through(self, M: LinearMap) -> Objective | None:
+        """f∘M in a form of its own; None where it is f behind M."""
+        return None
 
     def double(self) -> Objective:
         """f with its data in float64; itself where it has no other."""
