@@ -33,7 +33,7 @@ EXPANDED = 2**28
 """Bytes of the largest matrix that is made of atoms which nobody stores."""
 
 
-class Near(NamedTuple):
+class GoodEnough(NamedTuple):
     """An atom that is good enough, and a proved upper bound on ‖d‖_{A*}."""
 
     atom: Atom
@@ -104,7 +104,7 @@ class AtomSet(ABC):
         """x ← x − γz, in place."""
         x -= gamma * self.vector(z)
 
-    def near_lmo(self, d: Any, delta: float, rng: np.random.Generator) -> Near:
+    def near_lmo(self, d: Any, delta: float, rng: np.random.Generator) -> GoodEnough:
         """An atom with \\|⟨d, z⟩\\| ≥ δ‖d‖_{A*}, and a proved upper bound on ‖d‖_{A*}.
 
         A set that finds such an atom for less than the best one replaces this; what it draws for
@@ -116,7 +116,7 @@ class AtomSet(ABC):
                 f"expected a delta of at most that, got {delta:g}"
             )
         z = self.lmo(d)
-        return Near(z, abs(self.inner(d, z)) / self.quality)
+        return GoodEnough(z, abs(self.inner(d, z)) / self.quality)
 
     def dual_norm(self, d: Array) -> float:
         """‖d‖_{A*} = max over A of \\|⟨d, z⟩\\|; an upper bound if the oracle is approximate."""

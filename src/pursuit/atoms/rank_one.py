@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from pursuit.atoms.base import Atom, AtomSet, Near
+from pursuit.atoms.base import Atom, AtomSet, GoodEnough
 from pursuit.atoms.closed_forms import ClosedForm
 from pursuit.atoms.forms import AtomForm
 from pursuit.base.leading_pair import leading_pair, near_pair
@@ -40,13 +40,13 @@ class RankOne(AtomSet):
         """The leading singular pair of d; `start` is a guess of v, from which Lanczos begins."""
         return leading_pair(d, start).atom
 
-    def near_lmo(self, d: Any, delta: float, rng: np.random.Generator) -> Near:
+    def near_lmo(self, d: Any, delta: float, rng: np.random.Generator) -> GoodEnough:
         """u and v with uᵀdv ≥ δσ₁ by a number of Lanczos steps that δ and the shape decide.
 
         They start at random, and the promise fails with a probability of at most 10⁻⁹ a call.
         """
         _, u, v, bound = near_pair(d, delta, rng)
-        return Near((u, v), bound)
+        return GoodEnough((u, v), bound)
 
     def draw(self, rng: np.random.Generator, size: int) -> Sequence[Atom]:
         rows, columns = self.shape

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from pursuit.atoms.base import Atom, AtomSet, FiniteAtoms, Near, Unit
+from pursuit.atoms.base import Atom, AtomSet, FiniteAtoms, GoodEnough, Unit
 from pursuit.atoms.dictionary import Dictionary
 from pursuit.atoms.lin import Lin
 from pursuit.atoms.maps import LinearMap, MatrixMap
@@ -52,7 +52,7 @@ class Transformed(AtomSet):
     def lmo(self, d: Array) -> Atom:
         return self.base.lmo(self.map.pull(d))
 
-    def near_lmo(self, d: Any, delta: float, rng: np.random.Generator) -> Near:
+    def near_lmo(self, d: Any, delta: float, rng: np.random.Generator) -> GoodEnough:
         return self.base.near_lmo(self.map.pull(d), delta, rng)
 
     def draw(self, rng: np.random.Generator, size: int) -> Sequence[Atom]:
