@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from pursuit.atoms import Operator as Operator
     from pursuit.atoms import Oracle as Oracle
     from pursuit.atoms import RankOne as RankOne
+    from pursuit.atoms import RegressionTrees as RegressionTrees
     from pursuit.atoms import Shifts as Shifts
     from pursuit.atoms import SparseDictionary as SparseDictionary
     from pursuit.atoms import Sphere as Sphere
@@ -122,6 +123,7 @@ _HOME = {
     "Operator": "atoms",
     "Oracle": "atoms",
     "RankOne": "atoms",
+    "RegressionTrees": "atoms",
     "Shifts": "atoms",
     "SparseDictionary": "atoms",
     "Sphere": "atoms",

@@ -149,6 +149,11 @@ class AtomSet(ABC):
         form = self.moments()
         return None if form is None else np.diag(form.diagonal)
 
+    @property
+    def moments_known(self) -> bool:
+        """Whether P̃ is there without drawing for it."""
+        return bool(self.estimates) or self.second_moment() is not None
+
     @cached_property
     def estimates(self) -> dict[tuple[float, int], Drawn]:
         """What was estimated of P̃ so far, by confidence and seed."""
@@ -259,6 +264,10 @@ class FiniteAtoms(AtomSet):
     @property
     def rank(self) -> int:
         return self.lin.rank
+
+    @property
+    def moments_known(self) -> bool:
+        return True
 
     def spans(self, x: Array) -> bool:
         if self.rank == int(np.prod(self.shape)):

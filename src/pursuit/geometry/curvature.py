@@ -8,7 +8,8 @@ from math import inf, sqrt
 import numpy as np
 
 from pursuit.atoms.base import AtomSet, FiniteAtoms
-from pursuit.atoms.sampling import Sampling, as_sampling, dense
+from pursuit.atoms.drawn import Leverages
+from pursuit.atoms.sampling import Moments, Sampling, as_sampling, dense
 from pursuit.base.errors import InputError
 from pursuit.base.lengths import EPS, row_norms
 from pursuit.base.validation import Array
@@ -159,16 +160,24 @@ def _width(atoms: AtomSet, measure: Measure) -> Constant:
     return at_least(*ends, serves, _lift(found, basis_of(atoms), atoms))
 
 
+def _drawn(atoms: AtomSet, name: str) -> tuple[Moments, Leverages]:
+    """The moments of an infinite set, known or estimated, for a constant that needs them."""
+    try:
+        moments = Sampling(atoms).moments
+    except InputError as error:
+        raise InputError(f"{name}: it is not known for {type(atoms).__name__}: {error}") from error
+    assert moments.leverages is not None
+    return moments, moments.leverages
+
+
 def _width_of_draws(atoms: AtomSet, serves: str) -> Constant:
     """λ_min(P̃) ≤ mDW² ≤ λ_min(P̃)/δ̂², and mDW is at most the radius."""
-    moments = Sampling(atoms).moments
-    if moments.leverages is None:
-        raise InputError(f"mDW: it is not known for {type(atoms).__name__}")
+    moments, leverages = _drawn(atoms, "mDW")
     frame = dense(moments.frame)
     singular = np.linalg.svd(frame, compute_uv=False)
     least, error = float(singular[-1]), 4 * frame.size * EPS * float(singular[0])
     lower = sqrt(max(1 - moments.rounding, 0.0)) * max(least - error, 0.0)
-    upper = sqrt((1 + moments.rounding) * moments.leverages.largest[1]) * (least + error)
+    upper = sqrt((1 + moments.rounding) * leverages.largest[1]) * (least + error)
     return at_least(lower, max(min(upper, atoms.radius), lower), serves).stated(moments.confidence)
 
 
@@ -233,11 +242,10 @@ def _between_norms(H: SpanHessian, atoms: AtomSet, serves: str) -> Constant:
 
 def _between_drawn(H: SpanHessian, atoms: AtomSet, serves: str) -> Constant:
     """The same where P̃ is not diagonal, or known by draws alone."""
-    moments = Sampling(atoms).moments
-    assert moments.leverages is not None
+    moments, leverages = _drawn(atoms, "μ_A")
     frame = dense(moments.frame) @ H.basis.T
     relative = _relative(H, frame, moments.rounding, serves)
-    upper = relative.upper * moments.leverages.largest[1]
+    upper = relative.upper * leverages.largest[1]
     return at_least(relative.lower, upper, serves).stated(moments.confidence)
 
 

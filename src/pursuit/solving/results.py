@@ -114,7 +114,7 @@ class Origin:
             return True
         d = int(np.prod(atoms.shape))
         n = d if atoms.finite is None else len(atoms.finite)
-        return n * d * min(n, d) <= QUICK
+        return n * d * min(n, d) <= QUICK and atoms.moments_known
 
 
 @dataclass(frozen=True)
