@@ -178,7 +178,7 @@ def test_random_and_accelerated_methods_run_over_any_set_with_draws(name, method
     atoms, b = SETS[name](), np.arange(1.0, 5.0)
     H = np.diag([1.0, 0.7, 0.5, 0.4])
     tol = None if method == "gradient-free" else 1e-5
-    result = solve(Quadratic(H, b), atoms, method, max_iter=2000, tol=tol, every=1000)
+    result = solve(Quadratic(H, b), atoms, method, max_iter=2000 if tol else 300, tol=tol)
     basis = geometry.second_moment(atoms).axes
     best = basis.T @ np.linalg.solve(basis @ H @ basis.T, basis @ b)
     gap = 0.5 * (result.x - best) @ H @ (result.x - best)
