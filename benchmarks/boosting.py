@@ -100,11 +100,7 @@ def main() -> None:
         for name, fit, grown in (
             ("gradient boosting, rate 0.1", boosted(trees, depth), trees),
             ("matching pursuit, Smooth(10)", pursued(shrunk, trees, depth), trees),
-            (
-                "matching pursuit",
-                pursued(methods.matching_pursuit(), trees // 4, depth),
-                trees // 4,
-            ),
+            ("matching pursuit", pursued(whole, trees // 4, depth), trees // 4),
             ("gradient boosting, rate 1", boosted(trees // 4, depth, 1.0), trees // 4),
             ("orthogonal pursuit", pursued(methods.orthogonal(), trees // 8, depth), trees // 8),
             ("histogram boosting, as it comes", histograms(trees), trees),

@@ -4,7 +4,7 @@
 
 A matrix of 2,000 × 2,000 and rank 10, of which 5 % of the entries are known, without noise.
 Matching pursuit with exact steps on ½Σ(X_ij − B_ij)² over matrices uvᵀ, with the exact leading
-singular pair and with pairs that are proved to be at least δ of it (`Approximate`). Printed for each:
+singular pair and with pairs that are proved to be at least δ of it (`Approximate`). Printed:
 
 error      ‖X − B‖/‖B‖ over all entries, after so many atoms;
 fit        the same over the known entries;

@@ -182,7 +182,7 @@ class Result:
         origin = self.origin
         if origin is None or origin.given is None or origin.left_to_gain is None:
             return inf
-        w = coefficients(origin.given, self.x, self.support, self.weights)
+        w = coefficients(origin.given, origin.seen(self.x), self.support, self.weights)
         return origin.left_to_gain(w)
 
     @cached_property
