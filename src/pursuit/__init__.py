@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from pursuit.atoms import Operator as Operator
     from pursuit.atoms import Oracle as Oracle
     from pursuit.atoms import RankOne as RankOne
+    from pursuit.atoms import RegressionTrees as RegressionTrees
     from pursuit.atoms import Shifts as Shifts
     from pursuit.atoms import SparseDictionary as SparseDictionary
     from pursuit.atoms import Sphere as Sphere
@@ -97,6 +98,7 @@ if TYPE_CHECKING:
     from pursuit.rules.steps import Smooth as Smooth
     from pursuit.rules.steps import ValueSearch as ValueSearch
     from pursuit.solving.driver import solve as solve
+    from pursuit.solving.inner_product import InnerProduct as InnerProduct
     from pursuit.solving.observing import Snapshot as Snapshot
     from pursuit.solving.results import Result as Result
     from pursuit.solving.results import Trace as Trace
@@ -121,6 +123,7 @@ _HOME = {
     "Operator": "atoms",
     "Oracle": "atoms",
     "RankOne": "atoms",
+    "RegressionTrees": "atoms",
     "Shifts": "atoms",
     "SparseDictionary": "atoms",
     "Sphere": "atoms",
@@ -166,6 +169,7 @@ _HOME = {
     "Plain": "rules.momentum",
     "Method": "methods",
     "solve": "solving.driver",
+    "InnerProduct": "solving.inner_product",
     "decompose": "decomposing",
     "Book": "decomposing",
     "encode": "encoding",

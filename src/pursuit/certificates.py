@@ -34,7 +34,7 @@ from pursuit.atoms.sampling import as_sampling
 from pursuit.base.errors import InputError
 from pursuit.base.status import Status
 from pursuit.base.validation import positive
-from pursuit.geometry import Constant
+from pursuit.geometry import Constant, Slope
 from pursuit.geometry.guarantee import MissingConstant
 from pursuit.rates import Ground
 
@@ -170,24 +170,36 @@ def _by_slope(
     """The slope certificates for which the constants are there."""
     problem = origin.problem
     ground = Ground(problem.f, problem.atoms, origin.start, given=given)
-    seen = geometry.slope_at(problem.f, problem.atoms, result.x)
+    seen = geometry.slope_at(problem.f, problem.atoms, origin.seen(result.x))
     letters = "‖∇f(x)‖_{A*}"
     try:
         mu_A = ground["μ_A"]
         bound = outward(seen.gap(mu_A.lower))
         if isfinite(bound):
             text = f"f(x) − f* ≤ {letters}² / (2 μ_A)"
-            yield Certificate(bound, text, {letters: seen.value, "μ_A": mu_A})
+            yield Certificate(bound, text, {letters: seen.value, "μ_A": mu_A}, mu_A.confidence)
         else:
             reasons.append(f"μ_A: {mu_A:.4g} is too small beside what rounding leaves open")
     except InputError as error:
         reasons.append(str(error))
+        yield from _by_growth(ground, seen)
     if given is not None and "R_A" in given and result.value <= problem.f.value(origin.start):
         R_A = ground["R_A"]
         text = f"f(x) − f* ≤ R_A {letters} in the level set of x0"
         bound = outward(R_A * seen.value + seen.off + _rounding_of_values(result, origin))
         if isfinite(bound):
             yield Certificate(bound, text, {"R_A": R_A, letters: seen.value})
+
+
+def _by_growth(ground: Ground, seen: Slope) -> Iterator[Certificate]:
+    """f(x) − f* ≤ ‖∇f(x)‖²_{A*}/(2μ̄_A), for quadratics with flat directions."""
+    with suppress(InputError):
+        grows = ground["μ̄_A"]
+        bound = outward(seen.gap(grows.lower))
+        if isfinite(bound):
+            letters = "‖∇f(x)‖_{A*}"
+            text, used = f"f(x) − f* ≤ {letters}² / (2 μ̄_A)", {letters: seen.value, "μ̄_A": grows}
+            yield Certificate(bound, text, used, grows.confidence)
 
 
 def outward(bound: float) -> float:
@@ -214,7 +226,10 @@ def _by_energy(
     if not (promise.surely and promise.from_start) or finite is None:
         return
     ground = Ground(f, atoms, origin.start, promise.sampling, given=given)
-    seen, sampling = geometry.slope_at(f, atoms, result.x), as_sampling(atoms, promise.sampling)
+    seen, sampling = (
+        geometry.slope_at(f, atoms, origin.seen(result.x)),
+        as_sampling(atoms, promise.sampling),
+    )
     c = np.abs(finite.correlate(finite.lin.project(seen.gradient)))
     # What rounding may have taken off the largest slope it may have taken off each.
     root, mu_P = sqrt(float(sampling.p @ c**2)) + seen.value - float(c.max()), ground["μ_P"]
@@ -250,11 +265,12 @@ def _by_potential(
     constants = {letters: distance, "β_t": beta, **promise.constants}
     left = _left_by_rounding(result, origin)
     bound = distance * (distance / (2 * beta))
+    sure = min(promise.confidence, distance.confidence)
     if promise.surely:
         text = f"f(x) − f* ≤ ½{letters}² / β_t"
-        return Certificate(outward(max(bound, left)), text, constants)
+        return Certificate(outward(max(bound, left)), text, constants, sure)
     text = f"E[β_t (f(x_t) − f*)] ≤ ½{letters}² and Markov's inequality"
-    return Certificate(outward(max(bound / eta, left)), text, constants, 1 - eta)
+    return Certificate(outward(max(bound / eta, left)), text, constants, sure - eta)
 
 
 def _left_by_rounding(result: Result, origin: Origin) -> float:
@@ -266,7 +282,7 @@ def _left_by_rounding(result: Result, origin: Origin) -> float:
     by what rounding may have done to its value.
     """
     f, atoms = origin.problem.f, origin.problem.atoms
-    seen = geometry.slope_at(f, atoms, result.x)
+    seen = geometry.slope_at(f, atoms, origin.seen(result.x))
     if isinstance(seen.point, np.ndarray):
         gap = geometry.gap(f, atoms, seen.point)
         if isfinite(gap.upper):

@@ -25,7 +25,7 @@ import numpy as np
 from pursuit import geometry
 from pursuit.atoms.base import AtomSet, FiniteAtoms
 from pursuit.base.errors import InputError
-from pursuit.base.validation import Array, non_negative, positive, shown
+from pursuit.base.validation import Array, non_negative, share, shown
 from pursuit.geometry import AGREE, Constant, Kind
 from pursuit.geometry.guarantee import MissingConstant as MissingConstant
 from pursuit.objectives.base import Objective
@@ -68,9 +68,15 @@ class Rate:
         early = t < self.first
         return np.where(early, np.inf, self.bound(np.where(early, self.first, t)))[()]
 
+    @property
+    def confidence(self) -> float:
+        """That of the constants: below 1 where some of them were estimated from draws."""
+        return min((getattr(c, "confidence", 1.0) for c in self.constants.values()), default=1.0)
+
     def __str__(self) -> str:
         used = ", ".join(f"{name} = {float(value):.6g}" for name, value in self.constants.items())
-        return f"{self.name}: {self.inequality} {self.holds}, with {used}"
+        sure = "" if self.confidence == 1 else f" with confidence {self.confidence:.6g}"
+        return f"{self.name}: {self.inequality} {self.holds}{sure}, with {used}"
 
 
 # The constants of one problem -------------------------------------------------------------
@@ -84,13 +90,13 @@ class Ground:
     atoms: AtomSet
     x0: object | None = None
     sampling: object | None = None
-    delta: float = 1.0
+    delta: float | None = None
     given: Mapping[str, float] | None = None
 
     def __post_init__(self) -> None:
         Problem(self.f, self.atoms)  # or an InputError
-        if positive("delta", self.delta) > 1:
-            raise InputError(f"delta: expected a number above 0 and at most 1, got {self.delta}")
+        if self.delta is not None:
+            share("delta", self.delta)
         if self.given is not None and not isinstance(self.given, Mapping):
             raise InputError(f"given: expected constants by name, got {shown(self.given)}")
         if not self.atoms.penalty.free:
@@ -101,6 +107,11 @@ class Ground:
                 f"the atoms span {self.atoms.rank} dimensions, and more by what rounding alone "
                 "could be: what f is over those directions is not known",
             )
+
+    @property
+    def quality(self) -> float:
+        """δ of the oracle: the set's own where it is not given."""
+        return self.atoms.quality if self.delta is None else self.delta
 
     def __getitem__(self, name: str) -> Constant:
         if self.given is not None and name in self.given:
@@ -127,8 +138,24 @@ def _convex(ground: Ground) -> Constant:
     return mu_A
 
 
+def _grows(found: Constant) -> Constant:
+    if not found > 0:
+        raise MissingConstant("μ̄_A", "f is not known to grow away from its minimisers")
+    return found
+
+
 def _unrecorded(ground: Ground) -> Constant:
     raise MissingConstant("‖x* − x_s‖_P", "the point x_s where this phase began is not recorded")
+
+
+def _farthest(ground: Ground) -> Constant:
+    """ρ = max(‖x*‖_A, ‖x_t‖_A) before a run: at most ‖x0‖_A + 2R_A, inside the level set of x0."""
+    _convex(ground)  # with many minimisers the level set has no radius
+    start = geometry.start_point(ground.f, ground.atoms, ground.x0)
+    x0 = float(geometry.gauge(ground.atoms, start).upper) if start.any() else 0.0
+    R_A = ground["R_A"]
+    bound = Constant(x0 + 2 * R_A, Kind.UPPER, "the rate of 2017")
+    return bound.stated(R_A.confidence)
 
 
 _COMPUTED: dict[str, Callable[[Ground], Constant]] = {
@@ -139,16 +166,18 @@ _COMPUTED: dict[str, Callable[[Ground], Constant]] = {
     "L_P": lambda g: geometry.sampled_smoothness(g.f, g.atoms, g.sampling),
     "μ_P": lambda g: geometry.sampled_convexity(g.f, g.atoms, g.sampling),
     "R_A": lambda g: geometry.level_radius(g.f, g.atoms, g.x0),
+    "ρ": _farthest,
+    "μ̄_A": lambda g: _grows(geometry.growth(g.f, g.atoms)),
     "ε_0": lambda g: geometry.gap(g.f, g.atoms, g.x0),
     "δ̂²": lambda g: geometry.sampling_quality(g.atoms, g.sampling),
     "mDW": lambda g: geometry.directional_width(g.atoms),
     "radius": lambda g: geometry.radius(g.atoms),
-    "ν": lambda g: geometry.nu(g.atoms, g.sampling, delta=g.delta),
+    "ν": lambda g: geometry.nu(g.atoms, g.sampling, delta=g.quality),
     "ν′": lambda g: geometry.nu_random(g.atoms, g.sampling),
     "‖x* − x0‖_P": lambda g: geometry.distance(g.f, g.atoms, g.x0, g.sampling),
     "‖x* − x_s‖_P": _unrecorded,
     "r": lambda g: Constant(g.atoms.rank, Kind.EXACT, "the dimension of lin(A)"),
-    "δ": lambda g: Constant(g.delta, Kind.EXACT, "given"),
+    "δ": lambda g: Constant(g.quality, Kind.EXACT, "equation (3)"),
 }
 _FLAT = "f is not known to be strongly convex on lin(A)"
 _WHY = {
@@ -178,7 +207,8 @@ class Theorem:
         (t, the constants in that order) ↦ the right-hand side.
     takes
         What it depends on beside f, A and x0: the `sampling` of the atoms, the `delta` of the
-        oracle, and which `algorithm` was run (2; Algorithm 1 has L·radius² for L_A).
+        oracle (the set's own unless given), and which `algorithm` was run (2; Algorithm 1 has
+        L·radius² for L_A).
     first
         The first t at which it says something.
     """
@@ -197,7 +227,7 @@ class Theorem:
         x0: object | None = None,
         *,
         sampling: object | None = None,
-        delta: float = 1.0,
+        delta: float | None = None,
         algorithm: int = 2,
         given: Mapping[str, float] | None = None,
     ) -> Rate:
@@ -205,7 +235,12 @@ class Theorem:
         ground = Ground(f, atoms, x0, sampling, delta, given)
         if not isinstance(algorithm, int) or algorithm not in (1, 2):
             raise InputError(f"algorithm: expected 1 or 2, got {shown(algorithm)}")
-        asked = {"sampling": sampling is not None, "delta": delta != 1, "algorithm": algorithm != 2}
+        approximate = delta not in (None, 1)
+        asked = {
+            "sampling": sampling is not None,
+            "delta": approximate,
+            "algorithm": algorithm != 2,
+        }
         for option, given_here in asked.items():
             if given_here and option not in self.takes:
                 raise InputError(f"{option}: {self.name} does not depend on it")
@@ -287,6 +322,26 @@ older_rate = Theorem(
     takes=("delta",),
 )
 """For Algorithm 1 (Locatello et al. 2017)."""
+theorem_5_nearest = Theorem(
+    "Theorem 5, nearest minimiser",
+    "f(x_t) − f* ≤ (1 − δ² μ̄_A/L_A)^t ε_0",
+    ("μ̄_A", "L_A", "ε_0", "δ"),
+    theorem_5.bound,
+    takes=("delta",),
+)
+"""The same for a quadratic with flat directions, which grows away from its minimisers."""
+rate_of_2017 = Theorem(
+    "The sublinear rate of 2017",
+    "f(x_t) − f* ≤ 4 (2/δ L ρ² radius² + ε_0) / (δ t + 4)",
+    ("L", "ρ", "radius", "ε_0", "δ"),
+    lambda t, L, rho, radius, gap, delta: (
+        4 * (2 / delta * L * (rho * radius) * (rho * radius) + gap) / (delta * t + 4)
+    ),
+    takes=("delta",),
+)
+"""For Algorithm 1 (Locatello, Khanna, Tschannen and Jaggi 2017), with ρ the largest of ‖x*‖_A and
+all ‖x_t‖_A; for comparison. It is known after a run (`given={"ρ": …}`), and at most ‖x0‖_A + 2R_A
+before."""
 theorem_8 = Theorem(
     "Theorem 8",
     "E f(x_t) − f* ≤ 2 L ν ‖x* − x0‖_P² / (t (t + 1))",
@@ -350,7 +405,7 @@ def parameter_free(
     """
     ground = Ground(f, atoms, x0, sampling, given=given)
     L_A, distance, r = ground["L_A"], ground["‖x* − x0‖_P"], ground["r"]
-    cap = float(L_A) if exploration is None else L_A * (1 + (r - 1) / exploration)
+    cap = (1 if exploration is None else 1 + (r - 1) / exploration) * L_A / ground.quality**2
     return Rate(
         "Parameter-free acceleration from a blend",
         ("" if exploration is None else "E ") + "f(x_t) − f* ≤ 2 κ ‖x* − x0‖_P² / (t (t + 1))",

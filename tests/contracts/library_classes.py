@@ -21,6 +21,7 @@ from pursuit import (
     Poisson,
     Quadratic,
     RankOne,
+    RegressionTrees,
     Shifts,
     SparseDictionary,
     SparsePlusLowRank,
@@ -43,6 +44,15 @@ WEIGHTS = rng.random(20)
 
 def corners(d):
     return np.where(d < 0, -1.0, 1.0)
+
+
+def lazy_corners(d):
+    """A corner that keeps half of the largest product: the smallest entries are turned over."""
+    size = np.sort(np.abs(d))
+    turned = np.searchsorted(2 * np.cumsum(size), 0.5 * size.sum(), side="right")
+    z = corners(d)
+    z[np.argsort(np.abs(d))[:turned]] *= -1
+    return z
 
 
 def random_corner(generator):
@@ -86,7 +96,9 @@ ATOMS = {
     "transformed dictionary": Transformed(Dictionary(ROWS), M),
     "transformed sphere": Transformed(Sphere(4), M),
     "transformed groups": Transformed(Groups([[0, 1], [2, 3]]), M),
+    "trees of one split": RegressionTrees(A),
     "oracle": Oracle(corners, 4, radius=2.0, sample=random_corner),
+    "oracle that is approximate": Oracle(lazy_corners, 4, radius=2.0, delta=0.5),
     "oracle without a sampler": Oracle(corners, 4, radius=2.0),
 }
 

@@ -12,6 +12,7 @@ from pursuit import (
     Greedy,
     LeastSquares,
     Logistic,
+    Oracle,
     Quadratic,
     Random,
     Smooth,
@@ -41,6 +42,17 @@ class LazyDictionary(Dictionary):
     def lmo(self, d):
         c = np.abs(self.correlate(d))
         return int(np.argmax(c >= 0.95 * c.max()))
+
+
+class Boastful(RankOne):
+    """It gives up after one step of the power method, and claims that this was enough."""
+
+    def near_lmo(self, d, delta, rng):
+        v = rng.standard_normal(d.shape[1])
+        u = d @ v
+        v = d.T @ (u / np.linalg.norm(u))
+        z = u / np.linalg.norm(u), v / np.linalg.norm(v)
+        return z, self.inner(d, z) / delta
 
 
 class LazySphere(Sphere):
@@ -129,6 +141,8 @@ class WideRankOne(RankOne):
         (LazySphere(5), "lmo"),
         (LazyGroups([[0, 1], [2, 3], [4]]), "lmo"),
         (LazyRankOne(6, 5), "lmo"),
+        (Boastful(60, 50), "near_lmo"),
+        (Oracle(LazySphere(5).lmo, 5, radius=1.0, delta=0.97), "0.97 of the largest"),
         (LoudDictionary(ROWS), "dual_norm"),
         (ForgetfulDictionary(ROWS), "unpack"),
         (MisscaledDictionary(ROWS), "unit"),

@@ -52,7 +52,7 @@ DOORS = {
     "x0": (B, lambda a: solve(F, ATOMS, x0=a, max_iter=3).x),
     "coef0": (P, lambda a: solve(F, ATOMS, coef0=a, max_iter=3).x),
     "sampling": (P, lambda a: Sampling(ATOMS, a).p),
-    "Transformed": (np.eye(D), lambda a: Transformed(ATOMS, a).M),
+    "Transformed": (np.eye(D), lambda a: Transformed(ATOMS, a).map.matrix),
     "Oracle": (B, lambda a: Oracle(lambda d: a, D, radius=9).lmo(B)),
     "gradient": (B, lambda a: Function(lambda x: 0.0, lambda x: a, shape=D).gradient(B)),
     "gauge": (B, lambda a: float(geometry.gauge(ATOMS, a))),

@@ -204,8 +204,8 @@ def test_what_cannot_be_accelerated_is_refused_with_a_sentence():
         solve(f, atoms, methods.accelerated_affine_invariant(L_A=0.0))
 
 
-def test_a_set_without_known_second_moments_is_refused():
+def test_a_set_without_draws_is_refused():
     f, _ = problem()
     own = Oracle(lambda d: d / np.linalg.norm(d), shape=(12,), radius=1.0)
-    with pytest.raises(InputError, match=r"^atoms: the second moments of Oracle are not known"):
+    with pytest.raises(InputError, match=r"^sample: this Oracle has none"):
         solve(f, own, "accelerated")

@@ -30,7 +30,15 @@ from pursuit.rules.momentum import Momentum, Stepper
 from pursuit.rules.run import Choice
 
 rng = np.random.default_rng(0)
-SINGULAR = LeastSquares(rng.standard_normal((3, 6)), rng.standard_normal(3))
+
+
+class Flat(LeastSquares):
+    """Flat directions, and nobody knows that there is a minimum: no constant leads to one."""
+
+    lowest = -np.inf
+
+
+SINGULAR = Flat(rng.standard_normal((3, 6)), rng.standard_normal(3))
 
 
 def test_a_result_states_its_inequality_and_constants():

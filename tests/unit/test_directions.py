@@ -202,12 +202,12 @@ def test_a_delta_outside_its_range_is_refused(delta):
         solve(SquaredDistance(np.ones(25)), gaussian(), method)
 
 
-def test_an_infinite_set_is_refused():
+def test_a_subset_of_an_infinite_set_is_refused():
     with pytest.raises(InputError, match="finite"):
         solve(
             SquaredDistance(np.ones(3)),
             Sphere(3),
-            methods.matching_pursuit(direction=Approximate(0.5)),
+            methods.matching_pursuit(direction=Subset(2)),
         )
 
 

@@ -246,11 +246,12 @@ def test_wrong_vectors_are_refused():
 # Objectives that are not strongly convex, or not quadratic -------------------------------------
 
 
-def test_a_singular_hessian_has_no_level_radius_but_a_distance():
+def test_a_singular_hessian_has_a_level_radius_to_the_nearest_minimiser_and_a_distance():
     X, y = rng.standard_normal((3, 6)), rng.standard_normal(3)
     f, atoms = LeastSquares(X, y), Coordinates(6)
     assert geometry.strong_convexity(f, atoms) == 0
-    assert geometry.level_radius(f, atoms) == np.inf
+    assert geometry.level_radius(f, atoms) < np.inf
+    assert "nearest minimiser" in geometry.level_radius(f, atoms).serves
     nearest = np.linalg.pinv(X) @ y
     assert geometry.distance(f, atoms) == pytest.approx(np.sqrt(6) * np.linalg.norm(nearest))
     assert geometry.gap(f, atoms) == pytest.approx(y @ y / 2)

@@ -19,7 +19,7 @@ import numpy as np
 
 from pursuit import geometry
 from pursuit.atoms.base import Atom
-from pursuit.atoms.sampling import Stream, as_sampling
+from pursuit.atoms.sampling import Sampling, Stream, as_sampling, dense
 from pursuit.base.errors import InputError
 from pursuit.base.roots import next_weight
 from pursuit.base.validation import Array, count, positive
@@ -73,9 +73,10 @@ class Adaptive(Momentum):
         surely = self.exploration is None and atoms.finite is not None
         kappa = self.stiffness(problem)
         if kappa is None:
-            return Guarantee(self.sampling, {}, surely, from_start=False)
-        draws = 1 + (0 if surely else (atoms.rank - 1) / (self.exploration or 1))
-        needed = geometry.smoothness(problem.f, atoms).upper * draws
+            sure = 1.0 if surely else as_sampling(atoms, self.sampling).moments.confidence
+            return Guarantee(self.sampling, {}, surely, from_start=False, confidence=sure)
+        draws = 1 if surely else 1 + (atoms.rank - 1) / (self.exploration or 1)
+        needed = _enough(problem, draws)
         if not advance.as_algorithm_2:
             raise MissingConstant("κ", "a fixed one is covered with Algorithm 2's step")
         if kappa < needed * (1 - 1e-12):
@@ -89,8 +90,17 @@ class Adaptive(Momentum):
 
 
 def largest_curvature(problem: Problem) -> float:
-    """L_A: the stiffness that Algorithm 2's step and exploring all atoms always allow."""
-    return geometry.smoothness(problem.f, problem.atoms).upper
+    """L_A/δ²: the stiffness that Algorithm 2's step and exploring all atoms always allow.
+
+    An infinite set is explored by one draw, for which r times as much suffices.
+    """
+    atoms = problem.atoms
+    return _enough(problem, atoms.rank if atoms.finite is None else 1)
+
+
+def _enough(problem: Problem, draws: float) -> float:
+    """S/(2Δ) at most, for Δ ≥ δ²‖g‖²_{A*}/(2L_A) and S ≤ draws·‖g‖²_{A*}."""
+    return geometry.smoothness(problem.f, problem.atoms).upper * draws / problem.atoms.quality**2
 
 
 @dataclass
@@ -180,11 +190,7 @@ def exploring(run: Run, given: object | None, m: int | None) -> Explore:
         return lambda y: _drawn(y, weights, draw, m)
     form = sampling.closed_form
     if form is None:
-        raise InputError(
-            f"atoms: the second moments of {type(atoms).__name__} are not known, "
-            "and without them v cannot be weighed; expected a finite set, or one of "
-            "Coordinates, Groups, RankOne, Sphere"
-        )
+        return _weighed(run, sampling, m)
     # P̃ is diagonal and constant over every atom: Σ p_j w_j c_j² = ‖∇f‖² over lin(A).
     scale = np.where(form.diagonal > 0, 1 / m + (1 - 1 / m) * form.diagonal, 0.0)
     stream = run.stream("probes", sampling)
@@ -210,6 +216,26 @@ def _isotropic(y: Point, weights: Array, draw: Stream, m: int) -> tuple[float, M
     else:
         energy = float(weights @ gradient.reshape(-1).astype(np.float64) ** 2)
     return energy, lambda v, alpha: _along(v, alpha / m, partial(inner, gradient), draw, m)
+
+
+def _weighed(run: Run, sampling: Sampling, m: int) -> Explore:
+    """Draws from an infinite set whose P̃ is known, or known up to a factor: S from above.
+
+    E⟨g, z⟩² = gᵀP̃g, and E[w⟨g, z⟩²] is at most a known multiple of it.
+    """
+    moments = sampling.moments
+    frame, leverages = dense(moments.frame), moments.leverages
+    assert leverages is not None
+    most = (1 + moments.rounding) * (leverages.energy[1] / m + (1 - 1 / m))
+    draw = run.stream("probes", sampling)
+
+    def explore(y: Point) -> tuple[float, Move]:
+        gradient, inner = y.gradient(), y.atoms.inner  # type: ignore[attr-defined]
+        seen = frame @ gradient.reshape(-1).astype(np.float64)
+        slope = partial(inner, gradient)
+        return most * float(seen @ seen), lambda v, alpha: _along(v, alpha / m, slope, draw, m)
+
+    return explore
 
 
 def _along(v: Point, weight: float, slope: Callable[[Atom], float], draw: Stream, m: int) -> None:

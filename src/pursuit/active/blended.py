@@ -136,7 +136,7 @@ class _BlendedRun:
         """Look at all atoms: the best one, and a pool of others that are not in use."""
         if not self.finite:
             z, c = x.steepest()
-            self.memory.looked = abs(c)
+            self.memory.looked = abs(c) / x.atoms.quality
             return z, c
         correlations = x.correlations()
         steepness = np.abs(self.span.told(correlations, x, self.memory))

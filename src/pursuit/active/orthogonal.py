@@ -96,7 +96,7 @@ class _CorrectiveRun:
         gamma, decrease = 0.0, 0.0
         if len(self.span):
             gamma, decrease = correct(self.span, x, self.memory, self.factor.solve)
-        slope = largest_slope(x) if self.finite else abs(c)
+        slope = largest_slope(x) if self.finite else abs(c) / x.atoms.quality
         return Progress(z, gamma, c, slope, decrease)
 
     # Which atoms are in use -------------------------------------------------------------

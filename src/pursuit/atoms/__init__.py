@@ -14,6 +14,7 @@ from pursuit.atoms.shifts import Shifts
 from pursuit.atoms.sparse import SparseDictionary
 from pursuit.atoms.sphere import Sphere
 from pursuit.atoms.transformed import Transformed
+from pursuit.atoms.trees import RegressionTrees
 from pursuit.atoms.union import Union
 
 __all__ = [
@@ -29,6 +30,7 @@ __all__ = [
     "Operator",
     "Oracle",
     "RankOne",
+    "RegressionTrees",
     "Shifts",
     "SparseDictionary",
     "Sphere",

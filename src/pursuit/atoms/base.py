@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from pursuit.atoms.closed_forms import ClosedForm
+from pursuit.atoms.drawn import Drawn
 from pursuit.atoms.forms import AtomForm
 from pursuit.atoms.lin import Lin, lin
 from pursuit.base.errors import InputError
@@ -30,6 +31,13 @@ IMAGES = 256
 
 EXPANDED = 2**28
 """Bytes of the largest matrix that is made of atoms which nobody stores."""
+
+
+class GoodEnough(NamedTuple):
+    """An atom that is good enough, and a proved upper bound on ‖d‖_{A*}."""
+
+    atom: Atom
+    bound: float
 
 
 class Unit(NamedTuple):
@@ -54,6 +62,8 @@ class AtomSet(ABC):
     """g: what coefficients cost, and where they may be."""
     form: AtomForm = AtomForm.VECTORS
     """What a handle is, asked for when the representation of points is chosen."""
+    quality: float = 1.0
+    """The δ of equation (3) that the oracle keeps: \\|⟨d, lmo(d)⟩\\| ≥ δ‖d‖_{A*}."""
 
     @property
     def finite(self) -> FiniteAtoms | None:
@@ -94,9 +104,23 @@ class AtomSet(ABC):
         """x ← x − γz, in place."""
         x -= gamma * self.vector(z)
 
+    def near_lmo(self, d: Any, delta: float, rng: np.random.Generator) -> GoodEnough:
+        """An atom with \\|⟨d, z⟩\\| ≥ δ‖d‖_{A*}, and a proved upper bound on ‖d‖_{A*}.
+
+        A set that finds such an atom for less than the best one replaces this; what it draws for
+        that comes from `rng`.
+        """
+        if delta > self.quality:
+            raise InputError(
+                f"delta: the oracle of this {type(self).__name__} is {self.quality:g}-approximate; "
+                f"expected a delta of at most that, got {delta:g}"
+            )
+        z = self.lmo(d)
+        return GoodEnough(z, abs(self.inner(d, z)) / self.quality)
+
     def dual_norm(self, d: Array) -> float:
-        """‖d‖_{A*} = max over A of \\|⟨d, z⟩\\|."""
-        return abs(self.inner(d, self.lmo(d)))
+        """‖d‖_{A*} = max over A of \\|⟨d, z⟩\\|; an upper bound if the oracle is approximate."""
+        return abs(self.inner(d, self.lmo(d))) / self.quality
 
     def gauge(self, x: Array) -> float:
         """The atomic norm ‖x‖_A, +inf outside lin(A)."""
@@ -113,9 +137,27 @@ class AtomSet(ABC):
         """dim lin(A)."""
 
     @property
-    def max_leverage(self) -> float:
-        """max ‖z‖_P² over an infinite set with its uniform draws; dim lin(A) if isotropic."""
-        raise InputError(f"atoms: {type(self).__name__} does not know the moments of its draws")
+    def max_leverage(self) -> float | None:
+        """max ‖z‖_P² over an infinite set with its uniform draws; dim lin(A) if isotropic.
+
+        None where nobody knows.
+        """
+        return None
+
+    def second_moment(self) -> Array | None:
+        """P̃ = E zzᵀ over the set's own draws, on the flattened space; None where nobody knows."""
+        form = self.moments()
+        return None if form is None else np.diag(form.diagonal)
+
+    @property
+    def moments_known(self) -> bool:
+        """Whether P̃ is there without drawing for it."""
+        return bool(self.estimates) or self.second_moment() is not None
+
+    @cached_property
+    def estimates(self) -> dict[tuple[float, int], Drawn]:
+        """What was estimated of P̃ so far, by confidence and seed."""
+        return {}
 
     def moments(self, p: Array | None = None) -> ClosedForm | None:
         """What is known of P̃ without computing, under draws with probabilities p.
@@ -222,6 +264,10 @@ class FiniteAtoms(AtomSet):
     @property
     def rank(self) -> int:
         return self.lin.rank
+
+    @property
+    def moments_known(self) -> bool:
+        return True
 
     def spans(self, x: Array) -> bool:
         if self.rank == int(np.prod(self.shape)):

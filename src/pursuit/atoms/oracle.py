@@ -8,7 +8,7 @@ import numpy as np
 
 from pursuit.atoms.base import Atom, AtomSet
 from pursuit.base.errors import InputError
-from pursuit.base.validation import Array, count, extent, positive, shaped_array
+from pursuit.base.validation import Array, count, extent, positive, real_array, shaped_array, share
 
 
 class Oracle(AtomSet):
@@ -28,6 +28,15 @@ class Oracle(AtomSet):
         generator ↦ an atom drawn at random; without it the set serves greedy methods only.
     rank
         dim lin(A); the whole space where not given.
+    moments
+        P̃ = E zzᵀ over the draws of `sample` on the flattened space, as a matrix or as its diagonal.
+        Where it is not given, it is estimated from draws when a method or a constant needs it.
+    max_leverage
+        max zᵀP̃⁺z over the set, where it is known beside `moments`; else radius²/λ_min(P̃) bounds it.
+    delta
+        The δ of equation (3), if the function finds no more than an atom with
+        \\|⟨d, z⟩\\| ≥ δ max \\|⟨d, z⟩\\|. Slopes are then the upper bounds that follow, and rates,
+        statuses and certificates know it.
 
     Examples
     --------
@@ -48,6 +57,9 @@ class Oracle(AtomSet):
         radius: float,
         sample: Callable[[np.random.Generator], Array] | None = None,
         rank: int | None = None,
+        delta: float = 1.0,
+        moments: object | None = None,
+        max_leverage: float | None = None,
     ) -> None:
         if not callable(function):
             raise InputError(f"function: expected a function, got {type(function).__name__}")
@@ -57,6 +69,11 @@ class Oracle(AtomSet):
         self._radius = positive("radius", radius)
         size = int(np.prod(self.shape))
         self._rank = size if rank is None else count("rank", rank, minimum=1)
+        self.quality = share("delta", delta)
+        self._second = None if moments is None else _second_moment(moments, size)
+        self._leverage = None if max_leverage is None else positive("max_leverage", max_leverage)
+        if moments is None and max_leverage is not None:
+            raise InputError("max_leverage: expected with moments, for it is one of those draws")
 
     def __repr__(self) -> str:
         return f"Oracle(atoms of shape {self.shape})"
@@ -82,6 +99,25 @@ class Oracle(AtomSet):
     def rank(self) -> int:
         return self._rank
 
+    @property
+    def max_leverage(self) -> float | None:
+        return self._leverage
+
+    def second_moment(self) -> Array | None:
+        return self._second
+
     def spans(self, x: Array) -> bool:
         # Nothing but its dimension is known of a smaller span.
         return True
+
+
+def _second_moment(value: object, size: int) -> Array:
+    """P̃ from a matrix, or from its diagonal."""
+    array = real_array("moments", value).astype(np.float64)
+    matrix = np.diag(array) if array.shape == (size,) else array
+    if matrix.shape != (size, size):
+        raise InputError(f"moments: expected shape {(size, size)} or {(size,)}, got {array.shape}")
+    if not np.allclose(matrix, matrix.T, rtol=0, atol=1e-8 * np.abs(matrix).max()):
+        raise InputError("moments: expected a symmetric matrix")
+    halves: Array = (matrix + matrix.T) / 2
+    return halves

@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from pursuit.atoms.base import Atom, AtomSet
+from pursuit.atoms.base import Atom, AtomSet, GoodEnough
 from pursuit.atoms.closed_forms import ClosedForm
 from pursuit.atoms.forms import AtomForm
-from pursuit.base.leading_pair import leading_pair
+from pursuit.base.leading_pair import leading_pair, near_pair
 from pursuit.base.validation import Array, extent
 
 
@@ -39,6 +39,14 @@ class RankOne(AtomSet):
     def lmo(self, d: Any, start: Array | None = None) -> Atom:
         """The leading singular pair of d; `start` is a guess of v, from which Lanczos begins."""
         return leading_pair(d, start).atom
+
+    def near_lmo(self, d: Any, delta: float, rng: np.random.Generator) -> GoodEnough:
+        """u and v with uᵀdv ≥ δσ₁ by a number of Lanczos steps that δ and the shape decide.
+
+        They start at random, and the promise fails with a probability of at most 10⁻⁹ a call.
+        """
+        _, u, v, bound = near_pair(d, delta, rng)
+        return GoodEnough((u, v), bound)
 
     def draw(self, rng: np.random.Generator, size: int) -> Sequence[Atom]:
         rows, columns = self.shape

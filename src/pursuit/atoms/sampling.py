@@ -11,14 +11,17 @@ import numpy as np
 
 from pursuit.atoms.base import Atom, AtomSet, FiniteAtoms
 from pursuit.atoms.closed_forms import ClosedForm
+from pursuit.atoms.drawn import Drawn, Leverages, estimated, known
 from pursuit.atoms.lin import lin
 from pursuit.atoms.whitening import whiten
 from pursuit.base.errors import InputError
 from pursuit.base.threads import single_threaded_blas
-from pursuit.base.validation import Array, real_array
+from pursuit.base.validation import Array, count, real_array, share
 
 BLOCK = 256
 """Atoms are drawn in blocks of this size."""
+CONFIDENCE = 0.999
+"""With which statements hold that were made from draws."""
 
 
 class Sampling:
@@ -31,13 +34,26 @@ class Sampling:
     p
         Probabilities of the atoms of a finite set; uniform where not given. Every formula of the
         paper needs lin(A) ⊆ range(P̃), so a p that misses part of the span is refused.
+    confidence, seed
+        Of an infinite set that does not know its second moments they are estimated from draws of
+        their own, and all that is said about them holds with this confidence.
     """
 
     block: int = BLOCK
     """Atoms that are drawn together."""
 
-    def __init__(self, atoms: AtomSet, p: object | None = None) -> None:
+    def __init__(
+        self,
+        atoms: AtomSet,
+        p: object | None = None,
+        *,
+        confidence: float = CONFIDENCE,
+        seed: int = 0,
+    ) -> None:
         self.atoms = atoms
+        self.confidence, self.seed = share("confidence", confidence), count("seed", seed)
+        if self.confidence == 1:
+            raise InputError("confidence: expected a number below 1, for nothing drawn is certain")
         self._given: Array | None = None if p is None else _probabilities(atoms, p)
 
     @cached_property
@@ -81,10 +97,26 @@ class Sampling:
         if form is not None:
             return Moments.diagonal(form.diagonal, finite=atoms is not None)
         if atoms is None:
-            raise InputError(
-                f"sampling: the second moments of {type(self.atoms).__name__} are not known"
-            )
+            drawn = self._drawn()
+            largest = np.array([drawn.leverages.largest[1]])
+            return Moments(drawn.frame, drawn.dual, largest, drawn.doubt, drawn.leverages)
         return Moments.of(atoms, self.p)
+
+    def _drawn(self) -> Drawn:
+        """The moments of an infinite set: known, or estimated from draws, once."""
+        atoms, key = self.atoms, (self.confidence, self.seed)
+        matrix = atoms.second_moment()
+        if matrix is not None:
+            return known(matrix, atoms.rank, atoms.radius, atoms.max_leverage)
+        if key not in atoms.estimates:
+            rng = np.random.default_rng(self.seed)
+
+            def draw(size: int) -> Array:
+                rows = [np.ravel(atoms.vector(z)) for z in atoms.draw(rng, size)]
+                return np.array(rows, np.float64)
+
+            atoms.estimates[key] = estimated(draw, atoms.rank, atoms.radius, self.confidence)
+        return atoms.estimates[key]
 
 
 @dataclass(frozen=True)
@@ -99,13 +131,30 @@ class Moments:
     leverage
         w_j = ‖z_j‖_P² = z_jᵀ P z_j; Σ p_j w_j = r. For an infinite set, the values it takes.
     rounding
-        θ with (1 − θ)FᵀF ≤ P̃ ≤ (1 + θ)FᵀF; infinite where float64 cannot say.
+        θ with (1 − θ)FᵀF ≤ P̃ ≤ (1 + θ)FᵀF: what rounding leaves open, or drawing; infinite where
+        float64 cannot say.
+    leverages
+        What is known of the w_j where they cannot be listed, and with which confidence.
     """
 
     frame: Any
     dual: Any
     leverage: Array
     rounding: float = 0.0
+    leverages: Leverages | None = None
+
+    @property
+    def confidence(self) -> float:
+        """With which all of it holds; below 1 where it was estimated from draws."""
+        return 1.0 if self.leverages is None else self.leverages.confidence
+
+    @property
+    def axes(self) -> Array:
+        """An orthonormal basis of lin(A) as rows."""
+        frame = dense(self.frame)
+        if self.leverages is None:  # P̃ is diagonal, or the set knows its own basis
+            return (frame > 0).astype(np.float64)
+        return np.asarray(np.linalg.qr(frame.T)[0]).T
 
     @staticmethod
     def of(atoms: FiniteAtoms, p: Array) -> Moments:
@@ -171,7 +220,8 @@ def _square(factor: Any) -> Array:
 def as_sampling(atoms: AtomSet, sampling: object | None) -> Sampling:
     """A `Sampling` over `atoms` from one, from probabilities, or from nothing (uniform)."""
     if isinstance(sampling, Sampling):
-        return Sampling(atoms, sampling._given)
+        given, confidence, seed = sampling._given, sampling.confidence, sampling.seed
+        return Sampling(atoms, given, confidence=confidence, seed=seed)
     return Sampling(atoms, sampling)
 
 

@@ -22,6 +22,10 @@ MIXED = 0.1
 """How much of a fixed random vector a guess is mixed with, so that it can miss no direction."""
 
 
+CHANCE = 1e-9
+"""The probability with which a random start may miss what is promised of it."""
+
+
 class Pair(NamedTuple):
     """σ₁ with its u and v, and a guess of the v that comes next once σ₁uvᵀ is taken out."""
 
@@ -56,6 +60,37 @@ def leading_pair(A: Any, start: Array | None = None, accuracy: float = ACCURACY)
     return pair if accurate else _arpack(A, v0) or pair
 
 
+class NearPair(NamedTuple):
+    """u and v with uᵀAv = σ, and a bound on σ₁."""
+
+    sigma: float
+    u: Array
+    v: Array
+    bound: float
+
+
+def near_pair(A: Any, delta: float, rng: np.random.Generator, chance: float = CHANCE) -> NearPair:
+    """u, v with uᵀAv ≥ δσ₁, by the few Lanczos steps that this takes from a random start.
+
+    After k steps from b the best of Aᵀ A over polynomials of degree k − 1 in it is found. If that
+    is below δ²σ₁², the Chebyshev polynomial T_{2k−1} shows that
+    \\|⟨b, v₁⟩\\| sinh((2k − 1) arcosh(1/δ)) is at most the norm of the rest of b; and for b with no
+    preferred direction among n that has a probability of at most 0.8√n/sinh(…), whatever A is
+    (Kuczyński and Woźniakowski 1992). The number of steps makes it at most `chance`.
+    """
+    S = float(np.arcsinh(0.8 * np.sqrt(A.shape[1]) / chance))
+    wanted = (S / np.arccosh(1 / delta) + 1) / 2 if delta < 1 else np.inf
+    if min(A.shape) <= DENSE or wanted >= min(STEPS, *A.shape):
+        sigma, u, v, _ = leading_pair(A)
+        return NearPair(sigma, u, v, sigma)
+    steps, b = int(np.ceil(wanted)), rng.standard_normal(A.shape[1])
+    grown = _Bidiagonal(A, b / np.linalg.norm(b), steps)
+    for _ in range(steps):
+        grown.step()
+    sigma, u, v, _ = _within(grown.B, grown.U, grown.V)[0]
+    return NearPair(sigma, u, v, sigma * float(np.cosh(S / (2 * steps - 1))))
+
+
 def _first(size: int, start: Array | None) -> Array:
     fixed = np.random.default_rng(0).standard_normal(size)
     fixed /= np.linalg.norm(fixed)
@@ -72,27 +107,42 @@ def _lanczos(A: Any, v0: Array, accuracy: float) -> tuple[Pair, bool]:
     those of A from its ends, the leading one first. Where A has no more rows or columns than steps
     were made, nothing is left outside, and the pair is right up to the rounding of products.
     """
-    rows, columns = A.shape
-    steps = min(STEPS, rows, columns)
-    V, U = np.empty((steps + 1, columns)), np.empty((steps, rows))
-    B = np.zeros((steps, steps + 1))
-    V[0] = v0
-    transposed, look = A.T, 4
+    steps, look = min(STEPS, *A.shape), 4
+    grown = _Bidiagonal(A, v0, steps)
+    B, U, V = grown.B, grown.U, grown.V
     for k in range(steps):
-        w = _orthogonal(np.asarray(times(A, V[k]), dtype=np.float64), U[:k])
-        B[k, k] = length(w)
-        U[k] = w / B[k, k] if B[k, k] > 0 else 0
-        w = _orthogonal(np.asarray(times(transposed, U[k]), dtype=np.float64), V[: k + 1])
-        beta = B[k, k + 1] = length(w)
-        V[k + 1] = w / beta if beta > 0 else 0
+        beta = grown.step()
         if k in (look, steps - 1) or beta <= accuracy * np.abs(B).max():
             look = k + max(2, k // 4)
             pair, last = _within(B[: k + 1, : k + 1], U, V)
             if last * beta <= accuracy * pair.sigma:
                 return pair, True
     # All directions that A maps from or to: the last residual is one more column of B.
-    whole = steps == min(rows, columns)
+    whole = steps == min(A.shape)
     return _within(B, U, V)[0] if whole else pair, whole
+
+
+class _Bidiagonal:
+    """AV = UB and AᵀU = VBᵀ, column by column, up to so many steps."""
+
+    def __init__(self, A: Any, v0: Array, steps: int) -> None:
+        rows, columns = A.shape
+        self._A, self._transposed, self._k = A, A.T, 0
+        self.V, self.U = np.empty((steps + 1, columns)), np.empty((steps, rows))
+        self.B = np.zeros((steps, steps + 1))
+        self.V[0] = v0
+
+    def step(self) -> float:
+        """One more column of each; the entry of B that leads out of them."""
+        k, B, U, V = self._k, self.B, self.U, self.V
+        w = _orthogonal(np.asarray(times(self._A, V[k]), dtype=np.float64), U[:k])
+        B[k, k] = length(w)
+        U[k] = w / B[k, k] if B[k, k] > 0 else 0
+        w = _orthogonal(np.asarray(times(self._transposed, U[k]), dtype=np.float64), V[: k + 1])
+        beta = B[k, k + 1] = length(w)
+        V[k + 1] = w / beta if beta > 0 else 0
+        self._k += 1
+        return float(beta)
 
 
 def _within(B: Array, U: Array, V: Array) -> tuple[Pair, float]:

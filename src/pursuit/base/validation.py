@@ -80,6 +80,14 @@ def positive(name: str, value: object) -> float:
     return result
 
 
+def share(name: str, value: object) -> float:
+    """`value` as a float above zero and at most one."""
+    result = positive(name, value)
+    if result > 1:
+        raise InputError(f"{name}: expected a number above 0 and at most 1, got {result:g}")
+    return result
+
+
 def non_negative(name: str, value: object) -> float:
     """`value` as a finite float of at least zero."""
     result = number(name, value)

@@ -16,6 +16,7 @@ from pursuit.geometry.constant import AGREE, Constant, Kind
 from pursuit.geometry.curvature import (
     directional_width,
     euclidean_convexity,
+    growth,
     safe_strong_convexity,
     sampled_convexity,
     sampled_smoothness,
@@ -32,6 +33,7 @@ from pursuit.geometry.moments import (
 )
 from pursuit.geometry.norms import diameter, dual_norm, gauge, radius
 from pursuit.geometry.nu import nu, nu_random, safe_nu
+from pursuit.geometry.other_norms import norm_convexity, norm_smoothness, norm_width
 from pursuit.geometry.preconditioner import preconditioner
 from pursuit.geometry.slope import Slope, slope_at
 from pursuit.geometry.start import distance, gap, level_radius, start_point
@@ -50,8 +52,12 @@ __all__ = [
     "euclidean_convexity",
     "gap",
     "gauge",
+    "growth",
     "level_radius",
     "leverage",
+    "norm_convexity",
+    "norm_smoothness",
+    "norm_width",
     "nu",
     "nu_random",
     "optimal_sampling",

@@ -37,6 +37,8 @@ class Constant(float):
     witness
         A vector at which the value (or, of an interval, its unproved side) is attained, where
         one was found.
+    confidence
+        With which the interval is proved: 1, unless it was estimated from draws.
     """
 
     kind: Kind
@@ -44,6 +46,7 @@ class Constant(float):
     upper: float
     serves: str
     witness: Array | None
+    confidence: float
 
     def __new__(
         cls,
@@ -53,21 +56,30 @@ class Constant(float):
         lower: float = 0.0,
         upper: float = inf,
         witness: Array | None = None,
+        confidence: float = 1.0,
     ) -> Constant:
         number = super().__new__(cls, value)
         number.kind, number.serves, number.witness = kind, serves, witness
+        number.confidence = confidence
         number.lower = float(value) if kind in (Kind.EXACT, Kind.LOWER) else lower
         number.upper = float(value) if kind in (Kind.EXACT, Kind.UPPER) else upper
         return number
 
     def __getnewargs__(self) -> tuple[object, ...]:  # type: ignore[override]
-        return (float(self), self.kind, self.serves, self.lower, self.upper, self.witness)
+        ends = self.lower, self.upper
+        return (float(self), self.kind, self.serves, *ends, self.witness, self.confidence)
+
+    def stated(self, confidence: float) -> Constant:
+        """The same number, known with this confidence or with its own if that is less."""
+        ends, least = (self.lower, self.upper), min(confidence, self.confidence)
+        return Constant(float(self), self.kind, self.serves, *ends, self.witness, least)
 
     def __repr__(self) -> str:
         interval = ""
         if self.lower < self.upper and (self.lower > 0 or self.kind is not Kind.UPPER):
             interval = f" in [{self.lower:.6g}, {self.upper:.6g}]"
-        return f"{float(self):.6g}{interval} ({self.kind.value}; {self.serves})"
+        sure = "" if self.confidence == 1 else f" with confidence {self.confidence:.6g}"
+        return f"{float(self):.6g}{interval} ({self.kind.value}{sure}; {self.serves})"
 
 
 def product(name: str, *factors: float, over: float = 1.0) -> float:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from math import sqrt
+from math import inf, sqrt
 
 import numpy as np
 
 from pursuit.atoms.base import AtomSet, FiniteAtoms
-from pursuit.atoms.sampling import as_sampling, dense
+from pursuit.atoms.drawn import Leverages
+from pursuit.atoms.sampling import Moments, Sampling, as_sampling, dense
 from pursuit.base.errors import InputError
 from pursuit.base.lengths import EPS, row_norms
 from pursuit.base.validation import Array
@@ -25,6 +26,9 @@ from pursuit.geometry.span import (
     tilt,
 )
 from pursuit.objectives.base import Objective
+
+NEAREST = "Theorems 3, 4, 5 to the nearest minimiser"
+"""What constants serve where f has many minimisers, and the level set no radius."""
 
 # Above --------------------------------------------------------------------------------
 
@@ -102,6 +106,38 @@ def strong_convexity(f: Objective, atoms: AtomSet) -> Constant:
     return _convexity(f, atoms, width)
 
 
+def growth(f: Objective, atoms: AtomSet) -> Constant:
+    """μ̄_A, the largest constant with f(x) − f* ≤ ‖∇f(x)‖²_{A*}/(2μ̄_A) on lin(A).
+
+    Where f is strongly convex it is μ_A. A quadratic with flat directions has μ_A = 0, and yet
+    grows away from its minimisers: 1/μ̄_A = max yᵀH⁺y over those y of the polar of the atoms that
+    are orthogonal to them, which is 1/mDW² of the atoms' images under H^½ in their own span. With
+    R_A to the nearest minimiser, √(2ε₀/μ̄_A), Theorems 3, 4 and 5 hold as they stand: their proofs
+    use x* at one point after the other.
+    """
+    mu_A = strong_convexity(f, atoms)
+    if mu_A.lower > 0 or f.quadratic is None or f.lowest == -inf:
+        return mu_A
+    quadratic = curved(f, atoms)
+    if quadratic is None:
+        return _flat_growth(f.quadratic.curved_from, atoms)
+    H = SpanHessian(quadratic, basis_of(atoms), tilt(atoms))
+    if not H.singular:
+        return mu_A
+    if atoms.finite is None:
+        return _flat_growth((1 - H.doubt) * float(H.roots.min()) ** 2, atoms)
+    return _seen_through(H, atoms.finite, width, NEAREST)
+
+
+def _flat_growth(curvature: float, atoms: AtomSet) -> Constant:
+    """At least λ mDW², for a Hessian of at least λ where it is not zero (Lemma 6)."""
+    if not curvature:
+        return Constant(0.0, Kind.LOWER, NEAREST)
+    mDW = directional_width(atoms)
+    lower = product("μ̄_A", curvature, mDW.lower, mDW.lower)
+    return Constant(lower, Kind.LOWER, NEAREST, confidence=mDW.confidence)
+
+
 def safe_strong_convexity(f: Objective, atoms: AtomSet) -> Constant:
     """The lower end of μ_A alone, without the search for the upper one."""
     return _convexity(f, atoms, proved_width)
@@ -117,11 +153,32 @@ def _width(atoms: AtomSet, measure: Measure) -> Constant:
         return Constant(sqrt(form.squared_width), Kind.EXACT, serves)
     finite = atoms.finite
     if finite is None:
-        raise InputError(f"mDW: it is not known for {type(atoms).__name__}")
+        return _width_of_draws(atoms, serves)
     found = measure(inside(finite))
     turned = finite.lin.tilt  # atoms in lin(A) see little of a turned basis
     ends = found.lower * (1 - turned), found.upper * (1 + turned)
     return at_least(*ends, serves, _lift(found, basis_of(atoms), atoms))
+
+
+def _drawn(atoms: AtomSet, name: str) -> tuple[Moments, Leverages]:
+    """The moments of an infinite set, known or estimated, for a constant that needs them."""
+    try:
+        moments = Sampling(atoms).moments
+    except InputError as error:
+        raise InputError(f"{name}: it is not known for {type(atoms).__name__}: {error}") from error
+    assert moments.leverages is not None
+    return moments, moments.leverages
+
+
+def _width_of_draws(atoms: AtomSet, serves: str) -> Constant:
+    """λ_min(P̃) ≤ mDW² ≤ λ_min(P̃)/δ̂², and mDW is at most the radius."""
+    moments, leverages = _drawn(atoms, "mDW")
+    frame = dense(moments.frame)
+    singular = np.linalg.svd(frame, compute_uv=False)
+    least, error = float(singular[-1]), 4 * frame.size * EPS * float(singular[0])
+    lower = sqrt(max(1 - moments.rounding, 0.0)) * max(least - error, 0.0)
+    upper = sqrt((1 + moments.rounding) * leverages.largest[1]) * (least + error)
+    return at_least(lower, max(min(upper, atoms.radius), lower), serves).stated(moments.confidence)
 
 
 def _convexity(f: Objective, atoms: AtomSet, measure: Measure) -> Constant:
@@ -129,17 +186,25 @@ def _convexity(f: Objective, atoms: AtomSet, measure: Measure) -> Constant:
     if round_bowl(f):
         mDW = _width(atoms, measure)
         ends = [product("μ_A", f.mu, end, end) for end in (mDW.lower, mDW.upper)]
-        return at_least(ends[0], ends[1], serves, mDW.witness)
+        return at_least(ends[0], ends[1], serves, mDW.witness).stated(mDW.confidence)
     quadratic = curved(f, atoms)
     if quadratic is None:
-        mDW_lower = _width(atoms, measure).lower if f.mu else 0.0
-        return Constant(product("μ_A", f.mu, mDW_lower, mDW_lower), Kind.LOWER, serves)
+        if not f.mu:
+            return Constant(0.0, Kind.LOWER, serves)
+        mDW = _width(atoms, measure)
+        lower = product("μ_A", f.mu, mDW.lower, mDW.lower)
+        return Constant(lower, Kind.LOWER, serves, confidence=mDW.confidence)
     H = SpanHessian(quadratic, basis_of(atoms), tilt(atoms))
     if not H.clear or H.singular:
         return Constant(0.0, Kind.EXACT if H.singular else Kind.LOWER, serves)
     if atoms.finite is None:
         return _between_norms(H, atoms, serves)
-    rows = inside(atoms.finite)
+    return _seen_through(H, atoms.finite, measure, serves)
+
+
+def _seen_through(H: SpanHessian, atoms: FiniteAtoms, measure: Measure, serves: str) -> Constant:
+    """mDW² of the atoms' images under H^½, in the span of these."""
+    rows = inside(atoms)
     with np.errstate(over="ignore", invalid="ignore"):
         images = rows @ H.root
     in_range("μ_A", float(np.abs(images).max()))
@@ -168,11 +233,20 @@ def _between_norms(H: SpanHessian, atoms: AtomSet, serves: str) -> Constant:
     """μ_A of an infinite set, from Lemma 6 and from λ_min(H, P) ≤ μ_A ≤ λ_min(H, P)/δ̂²."""
     form = atoms.moments()
     if form is None:
-        raise InputError(f"μ_A: {type(atoms).__name__} has no known second moments")
+        return _between_drawn(H, atoms, serves)
     relative = _relative(H, np.diag(np.sqrt(form.diagonal[form.diagonal > 0])), 0.0, serves)
     euclidean = (1 - H.doubt) * H.smallest * H.smallest
     lower = max(euclidean * form.squared_width, relative.lower)
     return at_least(lower, relative.upper / form.quality, serves)
+
+
+def _between_drawn(H: SpanHessian, atoms: AtomSet, serves: str) -> Constant:
+    """The same where P̃ is not diagonal, or known by draws alone."""
+    moments, leverages = _drawn(atoms, "μ_A")
+    frame = dense(moments.frame) @ H.basis.T
+    relative = _relative(H, frame, moments.rounding, serves)
+    upper = relative.upper * leverages.largest[1]
+    return at_least(relative.lower, upper, serves).stated(moments.confidence)
 
 
 def euclidean_convexity(f: Objective, atoms: AtomSet) -> Constant:
@@ -198,10 +272,12 @@ def sampled_convexity(f: Objective, atoms: AtomSet, sampling: object | None = No
         least = np.linalg.svd(frame, compute_uv=False)
         lower = max(float(least[-1] - frame.size * EPS * least[0]), 0.0)
         share = max(1 - moments.rounding, 0.0)
-        return Constant(product("λ_min(H, P)", f.mu * share, lower, lower), Kind.LOWER, serves)
+        lower = product("λ_min(H, P)", f.mu * share, lower, lower)
+        return Constant(lower, Kind.LOWER, serves, confidence=moments.confidence)
     basis = basis_of(atoms)
     H = SpanHessian(quadratic, basis, tilt(atoms))
-    return _relative(H, frame @ basis.T, moments.rounding, serves)
+    found = _relative(H, frame @ basis.T, moments.rounding, serves)
+    return found.stated(moments.confidence)
 
 
 def sampled_smoothness(f: Objective, atoms: AtomSet, sampling: object | None = None) -> Constant:
@@ -217,7 +293,7 @@ def sampled_smoothness(f: Objective, atoms: AtomSet, sampling: object | None = N
     largest = float(np.linalg.norm(frame @ H.root, 2))
     doubt = moments.rounding + 2 * _blur(frame) + H.doubt + 8 * len(frame) * EPS
     ends = [product("L_P", max(1 + sign * doubt, 0.0), largest, largest) for sign in (-1, 1)]
-    return at_most(ends[0], ends[1], serves)
+    return at_most(ends[0], ends[1], serves).stated(moments.confidence)
 
 
 def _relative(H: SpanHessian, frame: Array, rounding: float, serves: str) -> Constant:

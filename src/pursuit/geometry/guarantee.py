@@ -34,6 +34,8 @@ class Guarantee:
         What the rule used.
     surely
         Whether the bound needs no E.
+    confidence
+        With which the constants hold: below 1 where they were estimated from draws.
     from_start
         Whether x_s is the start of the run; a rule with phases does not record theirs.
     """
@@ -42,3 +44,4 @@ class Guarantee:
     constants: Mapping[str, float]
     surely: bool = False
     from_start: bool = True
+    confidence: float = 1.0

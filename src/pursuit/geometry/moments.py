@@ -33,9 +33,12 @@ def sampling_quality(atoms: AtomSet, sampling: object | None = None) -> Constant
     """δ̂² = min over d of E⟨d, z⟩² / ‖d‖²_{A*} = 1 / max_j w_j, at most 1/r."""
     serves = "Theorems 4, 5"
     sampling = as_sampling(atoms, sampling)
-    if atoms.finite is None and sampling.closed_form is None:
+    if atoms.finite is None and sampling.closed_form is None and atoms.max_leverage is not None:
         return Constant(1 / atoms.max_leverage, Kind.EXACT, serves)
     moments = sampling.moments
+    if moments.leverages is not None:
+        low, high = moments.leverages.largest
+        return at_least(1 / high, 1 / low, serves).stated(moments.confidence)
     largest, theta = float(moments.leverage.max()), moments.rounding
     if theta == 0:
         return Constant(1 / largest, Kind.EXACT, serves)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from math import inf
+
 import numpy as np
 
 from pursuit.atoms.base import AtomSet, FiniteAtoms
@@ -12,9 +14,17 @@ from pursuit.geometry.constant import Constant, Kind, at_most, in_range, product
 from pursuit.geometry.span import inside, lengths, longest
 
 
-def radius(atoms: AtomSet) -> Constant:
-    """max ‖z‖ over A."""
-    return Constant(longest(atoms), _radius_kind(atoms), "Lemma 2")
+def radius(atoms: AtomSet, norm: float = 2) -> Constant:
+    """max ‖z‖ over A: in ‖·‖₂, or for a finite set in ‖·‖₁ or ‖·‖_∞."""
+    if norm == 2:
+        return Constant(longest(atoms), _radius_kind(atoms), "Lemma 2")
+    if norm not in (1, inf):
+        raise InputError(f"norm: expected 1, 2 or inf, got {norm!r}")
+    if atoms.finite is None:
+        raise InputError("norm: radii in other norms than 2 are known for finite sets alone")
+    sizes = np.abs(atoms.finite.matrix.astype(np.float64))
+    lengths_ = sizes.sum(axis=1) if norm == 1 else sizes.max(axis=1)
+    return Constant(in_range("radius", float(lengths_.max())), Kind.EXACT, "Lemma 2")
 
 
 def diameter(atoms: AtomSet) -> Constant:
@@ -29,13 +39,13 @@ def _radius_kind(atoms: AtomSet) -> Kind:
 
 
 def dual_norm(atoms: AtomSet, d: object) -> Constant:
-    """‖d‖_{A*} = max \\|⟨d, z⟩\\| over A."""
+    """‖d‖_{A*} = max \\|⟨d, z⟩\\| over A; an interval where the oracle is approximate."""
     direction = shaped_array("d", d, atoms.shape)
     with np.errstate(over="ignore", invalid="ignore"):
         if atoms.finite is not None:  # a cone would leave out what is no number
             in_range("‖d‖_{A*}", float(np.abs(atoms.finite.correlate(direction)).max()))
         largest = in_range("‖d‖_{A*}", atoms.dual_norm(direction))
-    return Constant(largest, Kind.EXACT, "slope certificates")
+    return at_most(atoms.quality * largest, largest, "slope certificates")
 
 
 def gauge(atoms: AtomSet, x: object) -> Constant:

@@ -7,8 +7,9 @@ from math import inf
 import numpy as np
 
 from pursuit.atoms.base import AtomSet, FiniteAtoms
-from pursuit.atoms.sampling import as_sampling
+from pursuit.atoms.sampling import Sampling, as_sampling, dense
 from pursuit.atoms.whitening import Whitened, whiten
+from pursuit.base.errors import InputError
 from pursuit.base.validation import Array, positive
 from pursuit.geometry.constant import Constant, Kind, at_most, product
 from pursuit.geometry.polar import ON, corners
@@ -29,8 +30,7 @@ def nu_random(atoms: AtomSet, sampling: object | None = None) -> Constant:
         return Constant(1 / form.quality, Kind.EXACT, serves)
     finite = atoms.finite
     if finite is None:
-        squares = product("ν′", atoms.max_leverage, atoms.radius, atoms.radius)
-        return Constant(squares, Kind.UPPER, serves)
+        return _of_draws(atoms, sampling, serves)
     moments, norms = sampling.moments, lengths(finite)
     size = float(norms.max())
     found = whiten(inside(finite) / norms[:, None], sampling.p)
@@ -44,6 +44,16 @@ def nu_random(atoms: AtomSet, sampling: object | None = None) -> Constant:
         most = float(((norms / size) ** 2 / sampling.p).max()) if sampling.p.all() else inf
     ends = [product("ν′", end, size, size) for end in (lower, min(upper, most))]
     return at_most(ends[0], ends[1], serves)
+
+
+def _of_draws(atoms: AtomSet, sampling: Sampling, serves: str) -> Constant:
+    """ν′ of an infinite set: what its moments say, and at most max w‖z‖²."""
+    known = atoms.max_leverage
+    if known is not None and atoms.second_moment() is None:
+        return Constant(product("ν′", known, atoms.radius, atoms.radius), Kind.UPPER, serves)
+    leverages = sampling.moments.leverages
+    assert leverages is not None
+    return at_most(*leverages.random, serves).stated(leverages.confidence)
 
 
 def _enclosed(value: float, *roundings: float) -> tuple[float, float]:
@@ -61,7 +71,7 @@ def safe_nu(atoms: AtomSet) -> float:
     return product("ν", float(atoms.rank), size, size)
 
 
-def nu(atoms: AtomSet, sampling: object | None = None, *, delta: float = 1.0) -> Constant:
+def nu(atoms: AtomSet, sampling: object | None = None, *, delta: float | None = None) -> Constant:
     """ν of Algorithm 4: max over d of Σ p_j w_j c_j² · ‖z(d)‖² / c_{z(d)}², c_j = ⟨z_j, d⟩.
 
     With c scaled to max \\|c_j\\| = 1, d lies on the boundary of the polar of the atoms, and the
@@ -72,10 +82,11 @@ def nu(atoms: AtomSet, sampling: object | None = None, *, delta: float = 1.0) ->
     Parameters
     ----------
     delta
-        The quality of the oracle; a δ-approximate one may pick a longer atom with a smaller c.
+        The quality of the oracle, the set's own unless given; a δ-approximate one may pick a longer
+        atom with a smaller c.
     """
     serves = "Theorem 8"
-    delta = positive("delta", delta)
+    delta = atoms.quality if delta is None else positive("delta", delta)
     sampling = as_sampling(atoms, sampling)
     form = sampling.closed_form
     if form is not None:
@@ -83,7 +94,7 @@ def nu(atoms: AtomSet, sampling: object | None = None, *, delta: float = 1.0) ->
         return at_most(exact, exact / delta**2, serves)
     finite = atoms.finite
     if finite is None:
-        return Constant(safe_nu(atoms) / delta**2, Kind.UPPER, serves)
+        return _between_moments(atoms, sampling, delta, serves)
     # In these coordinates Σ p_j w_j c_j² of a direction is its squared length.
     size, weights = longest(atoms), sampling.p * sampling.moments.leverage
     whitened = whiten(inside(finite) / size, weights)
@@ -93,6 +104,25 @@ def nu(atoms: AtomSet, sampling: object | None = None, *, delta: float = 1.0) ->
     witness = (whitened.transform @ best) @ finite.lin.axes
     ends = [product("ν", end, size, size) for end in (min(lower, upper), upper)]
     return at_most(ends[0], ends[1], serves, witness.reshape(atoms.shape))
+
+
+def _between_moments(atoms: AtomSet, sampling: Sampling, delta: float, serves: str) -> Constant:
+    """ν of an infinite set: at most r·radius²/δ², and at least what the rows d_i of G show.
+
+    Σ E[w⟨d_i, z⟩²] = E[w²] ≥ r² for P = GᵀG, so that one of r directions has a ratio of at least
+    r²/Σ⟨d_i, z(d_i)⟩²‖z(d_i)‖⁻².
+    """
+    upper = safe_nu(atoms) / delta**2
+    try:
+        moments = sampling.moments
+    except InputError:  # nothing can be drawn
+        return Constant(upper, Kind.UPPER, serves)
+    found = 0.0
+    for d in dense(moments.dual):
+        z = atoms.lmo(d.reshape(atoms.shape))
+        found += atoms.inner(d.reshape(atoms.shape), z) ** 2 / atoms.norm2(z)
+    lower = max(1 - moments.rounding, 0.0) * len(moments.dual) ** 2 / found
+    return at_most(min(lower, upper), upper, serves).stated(moments.confidence)
 
 
 def _at_corners(

@@ -9,7 +9,7 @@ from math import inf
 import numpy as np
 
 from pursuit.atoms.base import AtomSet, FiniteAtoms
-from pursuit.atoms.sampling import Sampling, dense
+from pursuit.atoms.sampling import Sampling
 from pursuit.base.errors import InputError
 from pursuit.base.lengths import EPS, length, row_norms
 from pursuit.base.validation import Array
@@ -27,7 +27,7 @@ def basis_of(atoms: AtomSet) -> Array:
         return atoms.finite.lin.axes
     if atoms.rank == int(np.prod(atoms.shape)):
         return np.eye(atoms.rank)
-    return (dense(Sampling(atoms).moments.frame) > 0).astype(np.float64)
+    return Sampling(atoms).moments.axes
 
 
 def tilt(atoms: AtomSet) -> float:

@@ -16,7 +16,13 @@ from pursuit.base.errors import InputError
 from pursuit.base.lengths import EPS, length
 from pursuit.base.validation import Array, shaped_array
 from pursuit.geometry.constant import Constant, Kind, at_most, in_range
-from pursuit.geometry.curvature import safe_strong_convexity, sampled_convexity, strong_convexity
+from pursuit.geometry.curvature import (
+    NEAREST,
+    growth,
+    safe_strong_convexity,
+    sampled_convexity,
+    strong_convexity,
+)
 from pursuit.geometry.slope import Slope, slope_at
 from pursuit.geometry.span import SpanHessian, basis_of, curved, tilt
 from pursuit.objectives.base import Objective
@@ -35,7 +41,13 @@ def gap(f: Objective, atoms: AtomSet, x: object | None = None) -> Constant:
     seen = slope_at(f, atoms, start_point(f, atoms, x))
     quadratic = curved(f, atoms)
     if quadratic is None:
-        return Constant(seen.gap(safe_strong_convexity(f, atoms).lower), Kind.UPPER, serves)
+        mu_A = safe_strong_convexity(f, atoms)
+        if mu_A.lower == 0:
+            mu_A = growth(f, atoms)
+        upper = seen.gap(mu_A.lower)
+        if f.lowest > -inf:  # no more is left than down to where f is never below
+            upper = min(upper, f.value(seen.point) - f.lowest)
+        return Constant(upper, Kind.UPPER, serves, confidence=mu_A.confidence)
     H = SpanHessian(quadratic, basis_of(atoms), tilt(atoms))
     parts, noise = _slopes(H, seen)
     if not H.clear:
@@ -71,18 +83,24 @@ def _estimate(H: SpanHessian, parts: Array, power: int, serves: str) -> Constant
 def level_radius(f: Objective, atoms: AtomSet, x0: object | None = None) -> Constant:
     """R_A = max ‖x − x*‖_A over the level set of x0; x0 = 0 where it is not given.
 
-    √(2ε₀/μ_A) exactly for a quadratic, an upper bound for other strongly convex f, +inf where
-    μ_A = 0. The value is the upper end, with which Theorems 3 and 4 stay true.
+    √(2ε₀/μ_A) exactly for a quadratic, an upper bound for other strongly convex f. A quadratic
+    with flat directions has an unbounded level set, and x* is then the minimiser nearest to x, with
+    which Theorems 3 and 4 hold as well: √(2ε₀/μ̄_A) (`growth`; `serves` says which it is). Else
+    +inf where μ_A = 0. The value is the upper end, with which the theorems stay true.
     """
     serves = "Theorems 3, 4"
     mu_A = strong_convexity(f, atoms)
     if mu_A.lower == 0:
-        return Constant(inf, Kind.EXACT if mu_A.kind is Kind.EXACT else Kind.UPPER, serves)
+        exact, mu_A = mu_A.kind is Kind.EXACT, growth(f, atoms)
+        serves = NEAREST
+        if mu_A.lower == 0:
+            return Constant(inf, Kind.EXACT if exact else Kind.UPPER, "Theorems 3, 4")
     epsilon = gap(f, atoms, x0)
     upper = sqrt(2 * epsilon.upper) / sqrt(mu_A.lower)
     if f.quadratic is None:
-        return Constant(upper, Kind.UPPER, serves)
-    return at_most(sqrt(2 * epsilon.lower) / sqrt(mu_A.upper), upper, serves)
+        return Constant(upper, Kind.UPPER, serves, confidence=mu_A.confidence)
+    lower = sqrt(2 * epsilon.lower) / sqrt(mu_A.upper)
+    return at_most(lower, upper, serves).stated(mu_A.confidence)
 
 
 def distance(
@@ -92,9 +110,16 @@ def distance(
 
     Exact for a quadratic; else at most √(2ε₀/λ) with λ from μ_A·δ̂² or from μ·λ_min(P̃).
     """
-    serves = "Theorems 8, 9"
-    point = start_point(f, atoms, x0)
     moments = as_sampling(atoms, sampling).moments
+    return _distance(f, atoms, start_point(f, atoms, x0), moments, sampling).stated(
+        moments.confidence
+    )
+
+
+def _distance(
+    f: Objective, atoms: AtomSet, point: Array, moments: Moments, sampling: object | None
+) -> Constant:
+    serves = "Theorems 8, 9"
     quadratic = curved(f, atoms)
     if quadratic is None:
         relative = sampled_convexity(f, atoms, sampling).lower

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from pursuit.atoms.base import Atom, AtomSet, FiniteAtoms
+from pursuit.atoms.maps import LinearMap
 from pursuit.base.lengths import EPS, length
 from pursuit.base.precision import norm
 from pursuit.base.validation import Array
@@ -115,6 +116,10 @@ class Objective(ABC):
         or nobody knows."""
         return ""
 
+    def seen_through(self, M: LinearMap) -> Objective | None:
+        """f∘M in a form of its own; None where it is f behind M."""
+        return None
+
     def double(self) -> Objective:
         """f with its data in float64; itself where it has no other."""
         return self
@@ -163,6 +168,8 @@ class QuadraticObjective(Objective):
     form: Representation = PointForm.HESSIAN
     isometric: bool = False
     """Whether zᵀHz′ is the inner product of the images of z and z′."""
+    curved_from: float = 0.0
+    """λ with dᵀHd ≥ λ‖d‖² on the range of H, where one is known without computing."""
 
     @property
     def quadratic(self) -> QuadraticObjective:

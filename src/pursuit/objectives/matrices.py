@@ -194,6 +194,7 @@ class MatrixEntries(MatrixObjective):
 
     L = 1.0
     isometric = True
+    curved_from = 1.0
     form: Representation = PointForm.ENTRIES
 
     def __init__(self, B: Any) -> None:

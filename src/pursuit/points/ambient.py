@@ -98,6 +98,12 @@ class AmbientPoint(Point):
         z = self.atoms.lmo(self.gradient())
         return z, self.atoms.inner(self.gradient(), z)
 
+    def near_steepest(self, delta: float, rng: np.random.Generator) -> tuple[Atom, float, float]:
+        self.counts.oracle_calls += 1
+        self._look()
+        z, bound = self.atoms.near_lmo(self.gradient(), delta, rng)
+        return z, self.atoms.inner(self.gradient(), z), bound
+
     def correlations(self) -> Array:
         self._look()
         if self._correlations is None:

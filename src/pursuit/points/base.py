@@ -107,6 +107,11 @@ class Point(ABC):
     def steepest(self) -> tuple[Atom, float]:
         """The oracle's atom for ∇f(x), and its slope; over a `Cone`, of those that x may follow."""
 
+    def near_steepest(self, delta: float, rng: np.random.Generator) -> tuple[Atom, float, float]:
+        """An atom whose slope is at least δ times the largest, its slope, and a proved bound on the
+        largest."""
+        raise InputError(f"direction: a {type(self).__name__} keeps no gradient to ask the set for")
+
     @abstractmethod
     def correlations(self) -> Array:
         """⟨∇f(x), z_j⟩ for every atom of a finite set; not to be modified."""

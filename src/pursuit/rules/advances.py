@@ -46,6 +46,11 @@ class Advance(ABC):
         """Iterations between two looks at a duality gap, which costs a few products."""
         return 1
 
+    def quality(self, problem: Problem) -> float | None:
+        """The δ of equation (3) with which it picks atoms; None where there is none."""
+        found = None if self.direction is None else self.direction.quality
+        return None if found is None else found * problem.atoms.quality
+
     @property
     def as_algorithm_2(self) -> bool:
         """Whether f falls by ‖∇f(x)‖²_{A*}/(2L_A) or more."""

@@ -13,10 +13,11 @@ import numpy as np
 from pursuit.atoms.base import Atom, AtomSet, FiniteAtoms
 from pursuit.atoms.sampling import Sampling, as_sampling
 from pursuit.base.errors import InputError
-from pursuit.base.validation import Array, count, plain_array, positive
+from pursuit.base.validation import Array, count, plain_array, share
 from pursuit.objectives.problem import Problem
 from pursuit.points.base import Point
 from pursuit.rules.approximate import StaleCorrelations
+from pursuit.rules.memory import Memory
 from pursuit.rules.run import Choice, Run
 
 Choose = Callable[[Point], Choice]
@@ -94,9 +95,11 @@ class Steepest(Direction):
         return 1.0
 
     def start(self, run: Run, purpose: str = "picks") -> Choose:
+        quality = run.problem.atoms.quality
+
         def choose(x: Point) -> Choice:
             z, c = x.steepest()
-            return Choice(z, c, abs(c))
+            return Choice(z, c, abs(c) / quality)
 
         return choose
 
@@ -107,7 +110,9 @@ class Approximate(Direction):
 
     Correlations with earlier gradients bound the present ones, so that most atoms of a finite
     set need not be looked at (see `pursuit.rules.approximate`); it pays for δ up to about 0.7.
-    The slope that it reports is a proved upper bound, at most \\|⟨∇f(x), z⟩\\|/δ.
+    An infinite set is asked for such an atom (`AtomSet.near_lmo`): `RankOne` makes the few Lanczos
+    steps that δ takes. The slope that it reports is a proved upper bound, at most
+    \\|⟨∇f(x), z⟩\\|/δ.
 
     Parameters
     ----------
@@ -124,10 +129,9 @@ class Approximate(Direction):
         return self.delta
 
     def start(self, run: Run, purpose: str = "picks") -> Choose:
-        delta = positive("delta", self.delta)
-        if delta > 1:
-            raise InputError(f"delta: expected a number above 0 and at most 1, got {delta:g}")
-        atoms = _finite("delta", run.problem.atoms, self)
+        delta, atoms = share("delta", self.delta), run.problem.atoms.finite
+        if atoms is None:
+            return _near(run, purpose, delta)
         stale = StaleCorrelations(atoms)
         run.remember(purpose, stale.looks)
 
@@ -141,6 +145,24 @@ class Approximate(Direction):
             return Choice(found.atom, found.correlation, found.slope)
 
         return choose
+
+
+@dataclass
+class Asked(Memory):
+    """How often an infinite set was asked: each time it draws from a generator of its own."""
+
+    times: int = 0
+
+
+def _near(run: Run, purpose: str, delta: float) -> Choose:
+    """The atoms that an infinite set finds good enough."""
+    asked = run.remember(purpose, Asked())
+
+    def choose(x: Point) -> Choice:
+        asked.times += 1
+        return Choice(*x.near_steepest(delta, np.random.default_rng([run.seed, asked.times])))
+
+    return choose
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import inf
 from typing import ClassVar, NamedTuple
 
@@ -181,8 +181,7 @@ class FixedNu(Momentum):
             return geometry.nu_random(atoms, as_sampling(atoms, direction.sampling)).upper
         as_sampling(atoms, None if self.probe is None else self.probe.sampling)
         # A δ-approximate oracle may gain δ² of what the exact one does.
-        quality = None if direction is None else direction.quality
-        return geometry.safe_nu(atoms) / (quality or 1.0) ** 2
+        return geometry.safe_nu(atoms) / (advance.quality(problem) or 1.0) ** 2
 
     def guarantee(self, advance: Advance, problem: Problem) -> Guarantee:
         """Theorems 8 and 9."""
@@ -196,13 +195,15 @@ class FixedNu(Momentum):
             raise MissingConstant("L", f"the one in use is below the proved {f.L:.6g}")
         if self.probe is None and direction.drawn:
             proved = geometry.nu_random(atoms, direction.sampling)
-            return self._valid(f.L, "ν′", proved, direction.sampling)
-        if self.probe is None or not self.probe.drawn or direction.quality is None:
+            valid = self._valid(f.L, "ν′", proved.upper, direction.sampling)
+            return replace(valid, confidence=proved.confidence)
+        quality = advance.quality(problem)
+        if self.probe is None or not self.probe.drawn or quality is None:
             raise MissingConstant("ν", "no theorem covers these directions")
         as_sampling(atoms, self.probe.sampling)
-        safe = geometry.safe_nu(atoms) / direction.quality**2
+        safe = geometry.safe_nu(atoms) / quality**2
         if self.nu is not None and self.nu < safe:
-            safe = geometry.nu(atoms, self.probe.sampling, delta=direction.quality).upper
+            safe = geometry.nu(atoms, self.probe.sampling, delta=quality).upper
         return self._valid(f.L, "ν", safe, self.probe.sampling)
 
     def _valid(self, L: float, letter: str, proved: float, sampling: object | None) -> Guarantee:

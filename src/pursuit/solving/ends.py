@@ -70,7 +70,10 @@ class Reasons:
         self._running, self._stop, self._gradient, self.gap = running, stop, gradient, gap
         self._run, self._watched = running.run, watched
         self.period = _period(self._run.problem.atoms)
-        self._threshold = float(stop.tol * watched.first_slope)  # what `tol` asks for
+        # What `tol` asks for. Of a δ-approximate oracle the first slope is an upper bound, and δ
+        # times it a lower one: what is below tol times that has fallen as far, whatever it missed.
+        quality = self._run.problem.atoms.quality
+        self._threshold = float(stop.tol * watched.first_slope * quality)
 
     def before(self) -> Ended | None:
         """Whether there is nothing to do: a start that is optimal, a resumed run that had ended."""
@@ -154,6 +157,8 @@ class Reasons:
             return self._flat()
         if slope == 0 and true <= self._rounding:
             return ended(Status.CONVERGED)
+        if not stands and true * self._run.problem.atoms.quality <= 1.01 * kept:
+            return None  # two answers of an approximate oracle, and nothing that went wrong
         return self._unproved(true, stands and true <= max(2 * kept, self._rounding))
 
     @cached_property

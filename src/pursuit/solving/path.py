@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -76,6 +76,7 @@ class SupportPath:
     _handles: Sequence[Atom]
     _offset: Array | None
     _scale: Array | None
+    _leave: Callable[[Array], Array] | None = None
 
     @cached_property
     def sizes(self) -> Array:
@@ -98,6 +99,11 @@ class SupportPath:
 
     def x(self, size: int) -> Array:
         """The point with so many atoms."""
+        x = self._x(size)
+        return x if self._leave is None else self._leave(x)
+
+    def _x(self, size: int) -> Array:
+        """The same in the coordinates of the run."""
         if size not in self._entries:
             listed = ", ".join(str(known) for known in self.sizes[:8])
             raise InputError(
@@ -120,7 +126,7 @@ class SupportPath:
     @cached_property
     def value(self) -> Array:
         """f at each point, computed anew from its coefficients."""
-        points = (self.x(size).astype(np.float64) for size in self.sizes.tolist())
+        points = (self._x(size).astype(np.float64) for size in self.sizes.tolist())
         return np.array([self._problem.f.value(x) for x in points])
 
     @cached_property

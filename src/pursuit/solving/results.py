@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from math import inf
@@ -86,7 +86,8 @@ class Origin:
     """What a result came from: the problem that the method ran on, its start and its rules.
 
     `beta` is β_t of an accelerated method, by which its bound on f(x_t) − f* has fallen; `given`
-    is the problem with the atoms as the user gave them.
+    is the problem with the atoms as the user gave them, and `enter` the way from the coordinates of
+    the result to those of the run, where they differ.
     """
 
     problem: Problem
@@ -94,6 +95,11 @@ class Origin:
     method: Method
     beta: float = 0.0
     given: Problem | None = None
+    enter: Callable[[Array], Array] | None = None
+
+    def seen(self, x: Array) -> Array:
+        """x in the coordinates of the run."""
+        return x if self.enter is None else self.enter(x)
 
     @cached_property
     def left_to_gain(self) -> LeftToGain | None:
@@ -108,7 +114,7 @@ class Origin:
             return True
         d = int(np.prod(atoms.shape))
         n = d if atoms.finite is None else len(atoms.finite)
-        return n * d * min(n, d) <= QUICK
+        return n * d * min(n, d) <= QUICK and atoms.moments_known
 
 
 @dataclass(frozen=True)
@@ -176,7 +182,7 @@ class Result:
         origin = self.origin
         if origin is None or origin.given is None or origin.left_to_gain is None:
             return inf
-        w = coefficients(origin.given, self.x, self.support, self.weights)
+        w = coefficients(origin.given, origin.seen(self.x), self.support, self.weights)
         return origin.left_to_gain(w)
 
     @cached_property

@@ -41,7 +41,9 @@ def check_atoms(atoms: AtomSet, *, seed: int = 0, draws: int = 30) -> None:
 
     The oracle is compared with every atom of a finite set. Of an infinite one it is compared with
     drawn atoms and with its own answers to other questions, also in directions built from atoms,
-    where the best correlation is known from below: an oracle that is a few per cent off is caught.
+    where the best correlation is known from below: an oracle that is a few per cent off is caught,
+    and one of quality δ where it falls below δ of the best. What `near_lmo` promises for several δ
+    is compared with the same atoms: the atom it finds, and the bound that it gives.
     The oracle of a `Cone` is one-sided: it minimises ⟨d, z⟩, and dual_norm(d) is −⟨d, lmo(d)⟩ or 0.
 
     Parameters
@@ -58,8 +60,11 @@ def check_atoms(atoms: AtomSet, *, seed: int = 0, draws: int = 30) -> None:
     directions = _directions(atoms, handles, rng, draws)
     _atoms_are_arrays(atoms, handles)
     _oracle_is_best(atoms, handles, directions)
-    _dual_norm_is_a_norm(atoms, directions)
+    if atoms.quality == 1:
+        _dual_norm_is_a_norm(atoms, directions)
     _gauge_is_its_dual(atoms, handles, directions)
+    if not isinstance(atoms, FiniteAtoms):
+        _good_enough_is_certified(atoms, handles, directions, rng)
     _linear_maps_agree(atoms, handles, rng)
     _packs(atoms, handles)
     _unit_version(atoms, handles, rng)
@@ -217,17 +222,49 @@ def _oracle_is_best(atoms: AtomSet, handles: list[Atom], directions: list[Array]
         best = float(np.max(_gain(atoms, rivals @ d.reshape(-1))))
         got = float(_gain(atoms, atoms.inner(d, z)))
         slack = _tolerance(atoms) * atoms.radius * float(np.linalg.norm(d))
+        most = "maximise" if atoms.quality == 1 else f"give {atoms.quality:g} of the largest"
         _hold(
-            got >= best - slack,
+            got >= atoms.quality * best - slack,
             atoms,
-            f"lmo(d) must maximise {_gain_of('z', atoms)} over A, got {got:.9g} where another atom "
+            f"lmo(d) must {most} {_gain_of('z', atoms)} over A, got {got:.9g} where another atom "
             f"has {best:.9g}, {100 * (best - got) / max(best, slack):.3g} % of which are missing",
+        )
+        norm = atoms.dual_norm(d)
+        _hold(
+            norm >= best - slack,
+            atoms,
+            f"dual_norm(d) must be at least {_gain_of('z', atoms)} of every atom, got {norm:.9g} "
+            f"where one has {best:.9g}",
         )
         exact = float(np.vdot(d, atoms.vector(z)))
         _hold(
             abs(exact - atoms.inner(d, z)) <= slack,
             atoms,
             f"inner(d, z) must be ⟨d, vector(z)⟩ = {exact:.9g}, got {atoms.inner(d, z):.9g}",
+        )
+
+
+def _good_enough_is_certified(
+    atoms: AtomSet, handles: list[Atom], directions: list[Array], rng: np.random.Generator
+) -> None:
+    """Equation (3) for several δ, against all atoms that are known."""
+    rivals = [*handles, *(atoms.lmo(d) for d in directions[:10])]
+    for k, d in enumerate(directions):
+        delta = atoms.quality * (1.0, 0.9, 0.5)[k % 3]
+        z, bound = atoms.near_lmo(d, delta, rng)
+        best, got = max(abs(atoms.inner(d, rival)) for rival in rivals), abs(atoms.inner(d, z))
+        slack = _tolerance(atoms) * atoms.radius * float(np.linalg.norm(d))
+        _hold(
+            bound >= best - slack,
+            atoms,
+            f"near_lmo(d, δ) must give a bound of at least |⟨d, z⟩| of every atom, got {bound:.9g} "
+            f"where one has {best:.9g}",
+        )
+        _hold(
+            got >= delta * bound - slack,
+            atoms,
+            f"near_lmo(d, {delta:g}) must give an atom with |⟨d, z⟩| ≥ δ·bound, got {got:.9g} with "
+            f"a bound of {bound:.9g}",
         )
 
 
