@@ -5,6 +5,8 @@ import pytest
 from scipy.sparse import csc_array
 
 from pursuit import (
+    L1,
+    Box,
     Coordinates,
     Cyclic,
     Dictionary,
@@ -14,6 +16,7 @@ from pursuit import (
     LeastSquares,
     Logistic,
     Newton,
+    NonNegative,
     Poisson,
     Random,
     Shuffled,
@@ -29,6 +32,7 @@ from pursuit.points.columns import ENTRIES, suits_columns
 from pursuit.points.linear import LinearPoint
 from pursuit.rules.momentum import FixedNuStepper
 from pursuit.rules.run import Run
+from pursuit.solving.penalised import penalised
 
 N, D = 1500, 29
 rng = np.random.default_rng(5)
@@ -54,13 +58,19 @@ METHODS = {
     "random, L": methods.random_pursuit(),
     "steepest, L": methods.matching_pursuit(),
 }
+PENALTIES = {
+    "l1": L1(30.0),
+    "l1 of each": L1(np.linspace(0, 80, D + 1)),
+    "box": Box(-0.1, 0.05),
+    "non-negative": NonNegative(),
+}
 # The kernels' exp and sums are not NumPy's to the last bit.
 NEAR = 1e-12
 
 
-def by_rules(f, method, steps):
+def by_rules(f, method, steps, penalty=None):
     """So many steps of the rules, on a point that keeps u up to date with NumPy."""
-    run = Run(Problem(f, Coordinates(D + 1)), 0)
+    run = Run(Problem(f, penalised(f, Coordinates(D + 1), penalty)), 0)
     x = LinearPoint(f.linear_model, run.problem.atoms, np.zeros(D + 1, f.dtype))
     improve = method.advance.start(run)
     for _ in range(steps):
@@ -87,6 +97,20 @@ def test_stretches_equal_single_steps(loss, form, name):
     assert result.iterations == 300
     assert result.value == pytest.approx(f.value(x.x), rel=1e-12)
     assert result.counts.products == pytest.approx(x.counts.products, rel=1e-9)
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("kind", PENALTIES)
+def test_stretches_equal_single_steps_with_a_penalty(loss, form, kind):
+    f = LOSSES[loss](FORMS[form](X))
+    for method in METHODS.values():
+        if f.L is None and not method.advance.step.newton:
+            continue
+        result = compiled(f, method, penalty=PENALTIES[kind])
+        x = by_rules(f, method, result.iterations, PENALTIES[kind])
+        assert np.abs(result.x - x.x).max() <= 10 * NEAR * np.abs(x.x).max()
+        assert result.value == pytest.approx(x.total(), rel=1e-12)
 
 
 @pytest.mark.parametrize("loss", [name for name in LOSSES if name != "poisson"])

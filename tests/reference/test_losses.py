@@ -6,16 +6,19 @@ import scipy.optimize
 from scipy.sparse import csc_array, csr_array
 from scipy.sparse.linalg import aslinearoperator
 from scipy.special import expit
-from sklearn.linear_model import LogisticRegression, PoissonRegressor, Ridge
+from sklearn.linear_model import ElasticNet, LogisticRegression, PoissonRegressor, Ridge
 from sklearn.svm import LinearSVC
 
 from pursuit import (
+    L1,
+    Box,
     Coordinates,
     Dictionary,
     Huber,
     InputError,
     LeastSquares,
     Logistic,
+    NonNegative,
     Poisson,
     SquaredHinge,
     Status,
@@ -219,6 +222,67 @@ def test_an_intercept_is_shrunk_along_no_atoms(method):
         best = solve(f, Coordinates(D + 1), "accelerated", tol=1e-11)
         result = solve(f, Dictionary(mixed), method, max_iter=3000, tol=1e-10)
         assert result.value <= best.value + 1e-9 * (1 + abs(best.value)), name
+
+
+# With penalties -------------------------------------------------------------------------------
+
+PENALTIES = {"l1": L1(4.0), "box": Box(-0.1, 0.2), "non-negative": NonNegative()}
+
+
+def bounded_optimum(f, penalty):
+    """SciPy's: w = p − m with p, m ≥ 0 turns λ|w| into λ(p + m), and bounds stay bounds."""
+    weights, lower, upper = penalty.freed(np.array([D]), D + 1).parts(D + 1)
+
+    def value(pm):
+        return f.value(pm[: D + 1] - pm[D + 1 :]) + np.append(weights, weights) @ pm
+
+    def gradient(pm):
+        here = f.gradient(pm[: D + 1] - pm[D + 1 :])
+        return np.append(here + weights, -here + weights)
+
+    bounds = [(0, high) for high in upper] + [(0, -low) for low in lower]
+    options = {"ftol": 1e-16, "gtol": 1e-11, "maxiter": 10_000, "maxfun": 100_000}
+    found = scipy.optimize.minimize(
+        value, np.zeros(2 * D + 2), jac=gradient, bounds=bounds, method="L-BFGS-B", options=options
+    )
+    return found.x[: D + 1] - found.x[D + 1 :], found.fun
+
+
+@pytest.mark.parametrize("name", LOSSES)
+@pytest.mark.parametrize("form", ["dense", "csc"])
+@pytest.mark.parametrize("kind", PENALTIES)
+def test_the_optimum_with_a_penalty_is_scipys(name, form, kind):
+    """With weights and an intercept, which no penalty touches; 1e-9 from the subdifferential."""
+    build, y, *_ = LOSSES[name]
+    f = build(FORMS[form](X), y, l2=L2, weights=WEIGHTS, intercept=True)
+    options = {"penalty": PENALTIES[kind], "tol": 1e-12, "max_iter": 100_000}
+    result = solve(f, Coordinates(D + 1), "shuffled", **options)
+    best, value = bounded_optimum(f, PENALTIES[kind])
+    assert result.success, result.message
+    assert result.value <= value + 1e-10 * abs(value)
+    assert np.abs(result.x - best).max() <= 1e-6 * np.abs(best).max() + 1e-7
+    free = PENALTIES[kind].freed(np.array([D]), D + 1)
+    assert np.abs(free.subgradient(f.gradient(result.x), result.x)).max() <= 1e-9
+
+
+@pytest.mark.parametrize("positive", [False, True])
+def test_the_elastic_net_with_weights_and_an_intercept_is_scikit_learns(positive):
+    total, lam = WEIGHTS.sum(), 4.0
+    peer = ElasticNet(
+        alpha=(lam + L2) / total,
+        l1_ratio=lam / (lam + L2),
+        tol=1e-13,
+        max_iter=10**6,
+        positive=positive,
+    )
+    peer.fit(X, RESPONSES, sample_weight=WEIGHTS)
+    penalty = Box(0, np.inf) if positive else None
+    atoms = Coordinates(D + 1)
+    f = LeastSquares(X, RESPONSES, l2=L2, weights=WEIGHTS, intercept=True)
+    whole = L1(lam) if penalty is None else L1(lam).joined(penalty)
+    result = solve(f, atoms, "cyclic", penalty=whole, tol=1e-12, max_iter=100_000)
+    theirs = np.append(peer.coef_, peer.intercept_)
+    assert np.abs(result.x - theirs).max() <= 1e-6 * np.abs(theirs).max()
 
 
 # What is wrong with an input ----------------------------------------------------------------

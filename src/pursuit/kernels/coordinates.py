@@ -235,34 +235,50 @@ def damped(bend: float, growth: float, most: float, q: float) -> float:
 def step(
     model: ColumnModel, penalties: PenaltyArrays, bounds: Array, x: ColumnPlace, j: int
 ) -> tuple[float, float, float, int]:
-    """c = ⟨∇f(x), e_j⟩, where the coefficient goes, what that surely gains of f + g, and how often
-    the column was looked at."""
+    """The slope of f + g along e_j, where the coefficient goes, what that surely gains, and how
+    often the column was looked at."""
     w, beta, l2 = np.float64(x.coef[j]), np.float64(x.x[j]), 0.0 if j == model.free else model.l2
     weight, lower, upper = penalties.weights[j], penalties.lower[j], penalties.upper[j]
-    kinks = len(bounds) == 0 and model.loss.growth == inf
     slope, bend, square, most = along(model, x.image, x.image[:0], 0.0, j, 0.0)
     c, bend = slope + l2 * beta, bend + l2
-    q = abs(distance(c, w, weight, lower, upper))
+    s = distance(c, w, weight, lower, upper)
     h = largest = model.loss.bend * square + l2 if square > 0 else l2
     if len(bounds) > 0:
         h = bounds[j]
-    elif not kinks:
-        h = damped(bend, model.loss.growth * most, largest, q)
-    if q == 0 or not h > 0 or h == inf:
-        return c, w, 0.0, 1
+    elif model.loss.growth < inf:
+        h = damped(bend, model.loss.growth * most, largest, abs(s))
+    elif s != 0 and largest > 0:
+        return tried(model, penalties, x, j, (s, c, bend, largest))
+    if s == 0 or not h > 0 or h == inf:
+        return s, w, 0.0, 1
     to = shrunk(w - c / h, weight / h, lower, upper)
-    gain = 0.5 * h * (to - w) * (to - w)
-    if not (kinks and 0 < bend < ALIKE * largest):
-        return c, to, gain, 1
-    # Newton's step, which kinks ahead may spoil: it has to prove nearly as much as the safe one.
-    far = shrunk(w - c / bend, weight / bend, lower, upper)
-    d = far - w
-    there = along(model, x.image, x.image[:0], 0.0, j, d)[0] + l2 * (beta + d)
-    bent = there - c
-    proved = bent * bent / (2 * largest) - d * there + weight * (abs(w) - abs(far))
-    if proved >= gain * (1 - NEARLY):
-        return c, far, proved, 2
-    return c, to, gain, 2
+    return s, to, 0.5 * h * (to - w) * (to - w), 1
+
+
+@loose
+def tried(
+    model: ColumnModel,
+    penalties: PenaltyArrays,
+    x: ColumnPlace,
+    j: int,
+    here: tuple[float, float, float, float],
+) -> tuple[float, float, float, int]:
+    """A step of a loss with kinks, which may spoil Newton's: that has to prove nearly as much as
+    the safe one. Both end where the coefficient is zero, if it has a penalty there."""
+    s, c, bend, largest = here
+    w, beta, l2 = np.float64(x.coef[j]), np.float64(x.x[j]), 0.0 if j == model.free else model.l2
+    h, gain, looks = largest, s * s / (2 * largest), 1
+    if 0 < bend < ALIKE * largest:
+        d, looks = -s / bend, 2
+        there = along(model, x.image, x.image[:0], 0.0, j, d)[0] + l2 * (beta + d) + (s - c)
+        proved = (there - s) * (there - s) / (2 * largest) - d * there
+        if proved >= gain * (1 - NEARLY):
+            h, gain = bend, proved
+    to = float(w - s / h)
+    if penalties.weights[j] > 0 and to * w < 0:
+        to = 0.0
+    to = min(max(to, penalties.lower[j]), penalties.upper[j])
+    return s, to, gain * min(abs(to - w) * h / abs(s), 1.0), looks
 
 
 @loose
@@ -301,8 +317,8 @@ def descend(
     for t in range(len(picks)):
         j = picks[t]
         before = x.coef[j] != 0
-        c, to, gain, looks = step(model, penalties, bounds, x, j)
-        notes[ATOM], notes[CORRELATION], notes[DECREASE] = j, c, gain
+        s, to, gain, looks = step(model, penalties, bounds, x, j)
+        notes[ATOM], notes[CORRELATION], notes[DECREASE] = j, s, gain
         notes[GAMMA] = moved(model.columns, x, j, to)
         for _ in range(looks + 1):  # and a step
             notes[PRODUCTS] += share
@@ -370,16 +386,16 @@ def slopes_of(model: ColumnModel, image: Array, slopes: Array) -> None:
 @loose
 def steepest(
     c: Array, x: ColumnPlace, model: ColumnModel, penalties: PenaltyArrays
-) -> tuple[int, float, float]:
-    """The coordinate that is farthest from optimal, its slope and how far that is."""
-    best, place, slope = -1.0, 0, 0.0
+) -> tuple[int, float]:
+    """The coordinate that is farthest from optimal, and how far that is."""
+    best, place = -1.0, 0
     beta, coef, (weights, lower, upper) = x.x, x.coef, penalties
     for j in range(len(c)):
         here = c[j] + (0.0 if j == model.free else model.l2 * beta[j])
         far = abs(distance(here, np.float64(coef[j]), weights[j], lower[j], upper[j]))
         if far > best:
-            best, place, slope = far, j, here
-    return place, slope, best
+            best, place = far, j
+    return place, best
 
 
 @loose
@@ -400,10 +416,10 @@ def descend_steepest(
     which a test of the run might be met."""
     steps, most, low = limits
     for t in range(steps):
-        j, c_j, far = steepest(c, x, model, penalties)
+        j, far = steepest(c, x, model, penalties)
         before = x.coef[j] != 0
-        _, to, gain, looks = step(model, penalties, bounds, x, j)
-        notes[ATOM], notes[CORRELATION], notes[SLOPE], notes[DECREASE] = j, c_j, far, gain
+        s, to, gain, looks = step(model, penalties, bounds, x, j)
+        notes[ATOM], notes[CORRELATION], notes[SLOPE], notes[DECREASE] = j, s, far, gain
         notes[GAMMA] = moved(model.columns, x, j, to)
         notes[PRODUCTS] += 1 + looks * share  # a step, and a second look where there was one
         notes[USED] += (x.coef[j] != 0) - before

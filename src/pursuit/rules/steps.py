@@ -295,6 +295,14 @@ class Newton(Step):
     def promise(self, problem: Problem) -> float:
         return (problem.f.L or inf) / (1 - NEARLY)
 
+    def curvatures(self, run: Run) -> Curvature | None:
+        model = run.problem.f.linear_model
+        if run.problem.f.quadratic is not None:
+            return ExactLineSearch().curvatures(run)
+        if model is None or model.growth == inf:
+            return None
+        return lambda x, z, slope: damped(x.bending(z), abs(slope))
+
     def start(self, run: Run) -> Measure:
         f = run.problem.f
         if f.quadratic is not None:
