@@ -81,6 +81,7 @@ if TYPE_CHECKING:
     from pursuit.penalties import L1 as L1
     from pursuit.penalties import Box as Box
     from pursuit.penalties import NonNegative as NonNegative
+    from pursuit.penalties import Penalty as Penalty
     from pursuit.rules.advances import Greedy as Greedy
     from pursuit.rules.directions import Approximate as Approximate
     from pursuit.rules.directions import Cyclic as Cyclic
@@ -114,6 +115,7 @@ _HOME = {
     "Box": "penalties",
     "L1": "penalties",
     "NonNegative": "penalties",
+    "Penalty": "penalties",
     "Coordinates": "atoms",
     "Dictionary": "atoms",
     "FiniteAtoms": "atoms",

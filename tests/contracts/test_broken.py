@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from pursuit import (
+    L1,
     Dictionary,
     Function,
     Greedy,
@@ -26,7 +27,7 @@ from pursuit.methods import Method
 from pursuit.rules.directions import Direction
 from pursuit.rules.momentum import Plain
 from pursuit.rules.run import Choice
-from pursuit.testing import check_atoms, check_method, check_objective
+from pursuit.testing import check_atoms, check_method, check_objective, check_penalty
 
 rng = np.random.default_rng(3)
 ROWS = rng.standard_normal((12, 5))
@@ -398,3 +399,25 @@ def test_a_set_of_ones_own_passes():
             return Dictionary(self._rows).unit()
 
     check_atoms(Pairs(6))
+
+
+class Wrong(L1):
+    """Which method is wrong, its instance says."""
+
+
+@pytest.mark.parametrize(
+    ("name", "wrong", "complaint"),
+    [
+        ("value", lambda w: 2 * float(np.abs(w).sum()), r"value\(w\) must be"),
+        ("prox", lambda w, h: w, r"prox\(w, h\) must minimise"),
+        ("subgradient", lambda c, w: c, ".* must be how fast"),
+        ("conjugate", lambda v, l2=0.0: 0 * v, "conjugate.* must be at least"),
+        ("weights", -1.0, "weights must be at least 0"),
+    ],
+)
+def test_a_broken_penalty_is_caught(name, wrong, complaint):
+    penalty = Wrong(0.5)
+    check_penalty(penalty)
+    setattr(penalty, name, wrong)
+    with pytest.raises(AssertionError, match=f"Wrong: {complaint}"):
+        check_penalty(penalty)

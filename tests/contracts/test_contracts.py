@@ -2,20 +2,25 @@
 
 import inspect
 
+import numpy as np
 import pytest
 from library_classes import ATOMS, OBJECTIVES
 
 from pursuit import (
+    L1,
     Approximate,
     Backtracking,
+    Box,
     ExactLineSearch,
+    NonNegative,
     Subset,
     ValueSearch,
     atoms,
     methods,
     objectives,
 )
-from pursuit.testing import check_atoms, check_method, check_objective
+from pursuit.penalties import Free
+from pursuit.testing import check_atoms, check_method, check_objective, check_penalty
 
 COMPOSED = {
     "approximate oracle": methods.matching_pursuit(direction=Approximate(0.5)),
@@ -43,6 +48,15 @@ def test_the_objective_keeps_the_contract_of_objectives(name, seed):
 @pytest.mark.parametrize("name", [*methods.NAMED, *COMPOSED])
 def test_the_method_keeps_its_promises(name):
     check_method(COMPOSED.get(name, name))
+
+
+PENALTIES = [Free(), NonNegative(), L1(0.4), L1([0.0, 0.4]), Box(-1, 2), Box([0, -1], np.inf)]
+
+
+@pytest.mark.parametrize("penalty", PENALTIES, ids=repr)
+def test_the_penalty_keeps_the_contract_of_penalties(penalty):
+    check_penalty(penalty, atoms=2)
+    check_penalty(penalty.joined(L1(0.3)).rescaled(np.array([0.5, 4.0])), atoms=2)
 
 
 @pytest.mark.parametrize(("module", "examples"), [(atoms, ATOMS), (objectives, OBJECTIVES)])

@@ -72,6 +72,8 @@ class Encoder:
     ) -> None:
         known = atoms if isinstance(atoms, FiniteAtoms) else None
         self.nonnegative = known is not None and known.one_sided
+        if known is not None and not (known.penalty.free or self.nonnegative):
+            raise InputError(f"atoms: encode has no penalty but that of a Cone; got {atoms!r}")
         self.method = known_method(method, self.nonnegative)
         if flag("forward_only", forward_only):
             self.method = only_forward(self.method, self.nonnegative)

@@ -19,6 +19,7 @@ import numpy as np
 from pursuit.atoms.base import FiniteAtoms
 from pursuit.atoms.forms import AtomForm
 from pursuit.base.lengths import EPS, length
+from pursuit.base.products import times
 from pursuit.base.validation import Array
 from pursuit.objectives.linear_models import LinearModel
 from pursuit.objectives.maps import image_sums, magnitudes
@@ -62,7 +63,7 @@ class DualSpace:
     def seen(self, theta: Array) -> DualPoint:
         """The slopes of a dual point."""
         X, samples = self.model.X, self.model.X.shape[0]
-        pulled = X.T @ theta[:samples]
+        pulled = times(X.T, theta[:samples])
         sizes = magnitudes(X.T, theta[:samples])
         if len(theta) > samples:
             rest = sqrt(self.model.l2) * theta[samples:]

@@ -110,7 +110,7 @@ class Origin:
     def quick(self) -> bool:
         """Whether a certificate is cheap enough to be made for printing."""
         atoms = self.problem.atoms
-        if not atoms.penalty.free:  # a few products
+        if not (atoms.penalty.free or atoms.one_sided):  # a few products
             return True
         d = int(np.prod(atoms.shape))
         n = d if atoms.finite is None else len(atoms.finite)

@@ -1,4 +1,4 @@
-"""Contracts for people who add their own: one call checks a set, an objective or a method.
+"""Contracts for people who add their own: one call checks a set, an objective, a method, a penalty.
 
 Each check draws its own examples from `seed` and raises an AssertionError whose message says
 which sentence of the contract does not hold, with the numbers that show it.
@@ -32,8 +32,9 @@ from pursuit.objectives.quadratic import LeastSquares
 from pursuit.rules.run import Run
 from pursuit.rules.steps import bounds_of
 from pursuit.solving.driver import solve
+from pursuit.testing.penalties import check_penalty
 
-__all__ = ["check_atoms", "check_method", "check_objective"]
+__all__ = ["check_atoms", "check_method", "check_objective", "check_penalty"]
 
 
 def check_atoms(atoms: AtomSet, *, seed: int = 0, draws: int = 30) -> None:
