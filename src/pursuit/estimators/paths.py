@@ -43,8 +43,7 @@ class CoefficientPath:
         The root mean square of each feature about its mean: a coefficient times it is what the
         feature moves a prediction by.
     gaps
-        Proved bounds on how far each is above the least of its objective; None where there are
-        none.
+        Proved bounds on how far each is above the least of its objective; nan where there is none.
     """
 
     along: str
@@ -52,7 +51,7 @@ class CoefficientPath:
     coefs: Any
     intercepts: Array
     scale: Array
-    gaps: Array | None = None
+    gaps: Array
 
     def __len__(self) -> int:
         return len(self.at)
@@ -131,4 +130,5 @@ class SupportSearch:
         coefs = csr_array((values, (live.row, columns.live[live.col])), shape=shape)
         b = found[:, [n]].toarray()[:, 0] if self.intercept else np.zeros(len(last))
         b = (b - coefs @ columns.middle).astype(columns.X.dtype)
-        return CoefficientPath("features", sizes[last], coefs, b, columns.scale)
+        unproved = np.full(len(last), np.nan)
+        return CoefficientPath("features", sizes[last], coefs, b, columns.scale, unproved)
