@@ -208,7 +208,7 @@ def coefficients(
     """Coefficients (columns, with their names) of models (rows) that come one after the other.
 
     The largest have a colour and a name; the others are grey. `decades`: `at` is drawn on a
-    logarithmic scale that falls, as for λ, so that models grow to the right.
+    logarithmic scale. Models come from left to right, whether `at` grows or falls.
     """
     ax = axes(ax)
     order = np.argsort(-np.abs(curves).max(axis=0), kind="stable")
@@ -220,9 +220,10 @@ def coefficients(
     ax.axhline(0, color="black", linewidth=0.6)
     if decades:
         ax.set_xscale("log")
-        ax.invert_xaxis()
     else:
         ax.locator_params(axis="x", integer=True)
+    if at[0] > at[-1]:
+        ax.invert_xaxis()
     if order.size:
         ax.legend(loc="center left", bbox_to_anchor=(1, 0.5), frameon=False, fontsize="small")
     return ax

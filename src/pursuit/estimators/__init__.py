@@ -20,12 +20,16 @@ if TYPE_CHECKING:
     from pursuit.estimators.orthogonal import (
         OrthogonalMatchingPursuitCV as OrthogonalMatchingPursuitCV,
     )
+    from pursuit.estimators.penalised import PenalisedClassifier as PenalisedClassifier
+    from pursuit.estimators.penalised import PenalisedRegressor as PenalisedRegressor
     from pursuit.estimators.selected import PursuitClassifierCV as PursuitClassifierCV
     from pursuit.estimators.selected import PursuitRegressorCV as PursuitRegressorCV
 
 _HOME = {
     "OrthogonalMatchingPursuit": "orthogonal",
     "OrthogonalMatchingPursuitCV": "orthogonal",
+    "PenalisedClassifier": "penalised",
+    "PenalisedRegressor": "penalised",
     "PursuitClassifier": "greedy",
     "PursuitClassifierCV": "selected",
     "PursuitCoder": "coders",

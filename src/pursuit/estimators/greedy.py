@@ -2,33 +2,22 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
-import numpy as np
 from joblib import Parallel, delayed
-from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 
-from pursuit.base.validation import Array, flag, non_negative, positive
+from pursuit.base.validation import Array, flag, non_negative
 from pursuit.estimators.door import clipped, sample_weights
-from pursuit.estimators.linear import LabelPrediction, LinearPrediction
-from pursuit.estimators.losses import LABELS, Loss, response
+from pursuit.estimators.models import PathLabels, PathModel, PathResponse
 from pursuit.estimators.paths import CoefficientPath, SupportSearch
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 MOST = 100
 """The most features where no number is given."""
 
 
-class GreedyModel(LinearPrediction, BaseEstimator):
-    """What models with a support path have in common.
+class GreedyModel(PathModel):
+    """A model with a support path."""
 
-    A subclass says what its loss is, and what y is for each row of `coef_`.
-    """
-
-    takes_sparse = True
-    paths_: list[CoefficientPath]
     n_jobs: int | None = None
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
@@ -45,17 +34,8 @@ class GreedyModel(LinearPrediction, BaseEstimator):
         weights = sample_weights(sample_weight, X)
         most = self._limit(X.shape[1])
         self.paths_ = self._paths(X, y, weights, most)
-        self._take(self.paths_, self._choose(X, y, weights, most))
+        self._take_size(self.paths_, self._choose(X, y, weights, most))
         return self
-
-    def _checked(self, X: Any, y: Any) -> tuple[Any, Array]:
-        return self._pairs(X, y)
-
-    def _sides(self, y: Array) -> list[Array]:
-        return [y]
-
-    def _loss(self) -> Loss:
-        raise NotImplementedError
 
     def _limit(self, features: int) -> int:
         """The most features that are tried."""
@@ -79,59 +59,14 @@ class GreedyModel(LinearPrediction, BaseEstimator):
         jobs = self.n_jobs if len(sides) > 1 else 1
         return list(Parallel(n_jobs=jobs)(delayed(search)(X, s, weights, most) for s in sides))
 
-    def _take(self, paths: list[CoefficientPath], size: int) -> None:
+    def _take_size(self, paths: list[CoefficientPath], size: int) -> None:
         """Be the models with at most so many features."""
-        places = [path.up_to(size) for path in paths]
-        pairs = list(zip(paths, places, strict=True))
-        self.coef_ = np.concatenate([path.coefs[[k]].toarray() for path, k in pairs])
-        self.intercept_ = np.array([path.intercepts[k] for path, k in pairs], self.coef_.dtype)
-        self.n_nonzero_ = int(max(path.at[k] for path, k in pairs))
-
-    def _names(self) -> Any:
-        return getattr(self, "feature_names_in_", None)
-
-    def plot(self, ax: Axes | None = None, *, row: int = 0) -> Axes:
-        """Coefficients against the number of features, for a row of `coef_`."""
-        return self.paths_[row].plot(ax, names=self._names())
+        places = [(path, path.up_to(size)) for path in paths]
+        self._take(places)
+        self.n_nonzero_ = int(max(path.at[k] for path, k in places))
 
 
-class GreedyResponse(RegressorMixin, GreedyModel):
-    """A model of a response, by a loss with a name."""
-
-    def _loss(self) -> Loss:
-        return response(self.loss, positive("delta", self.delta))
-
-    def _take(self, paths: list[CoefficientPath], size: int) -> None:
-        super()._take(paths, size)
-        self.coef_, self.intercept_ = self.coef_[0], self.intercept_[0]
-
-    def predict(self, X: Any) -> Array:
-        """The response that is expected: Xw + b, and exp(Xw + b) for Poisson's loss."""
-        return self._loss().mean(self._decide(X))
-
-    def _mean_loss(self, y: Array, decided: Array, weights: Array | None) -> float:
-        return float(np.average(self._loss().losses(y, decided[:, 0]), weights=weights))
-
-
-class GreedyLabels(LabelPrediction, ClassifierMixin, GreedyModel):
-    """A model of labels, by the logistic loss."""
-
-    takes_sparse = True
-
-    def _checked(self, X: Any, y: Any) -> tuple[Any, Array]:
-        return self._labelled(X, y)
-
-    def _loss(self) -> Loss:
-        return LABELS
-
-    def _mean_loss(self, y: Array, decided: Array, weights: Array | None) -> float:
-        """The mean of −log of the probability of the true class."""
-        shares = self._shares(decided)[np.arange(len(y)), np.searchsorted(self.classes_, y)]
-        least = np.finfo(shares.dtype).tiny
-        return float(np.average(-np.log(np.maximum(shares, least)), weights=weights))
-
-
-class PursuitRegressor(GreedyResponse):
+class PursuitRegressor(GreedyModel, PathResponse):
     """A linear model of few features, chosen one at a time: orthogonal pursuit for three losses.
 
     It looks for a small Σ wᵢ ℓ(yᵢ, xᵢᵀβ + b) + l2/2 ‖β‖² with few β_j ≠ 0: the feature along
@@ -196,7 +131,7 @@ class PursuitRegressor(GreedyResponse):
         self.unit_atoms = unit_atoms
 
 
-class PursuitClassifier(GreedyLabels):
+class PursuitClassifier(GreedyModel, PathLabels):
     """Logistic regression on few features, chosen one at a time.
 
     For two classes it looks for a small Σ wᵢ log(1 + exp(−yᵢ(xᵢᵀβ + b))) + l2/2 ‖β‖² with few

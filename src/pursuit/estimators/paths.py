@@ -32,9 +32,9 @@ class CoefficientPath:
     Attributes
     ----------
     along
-        What the models differ in: ``"features"``, their number, or ``"λ"``.
+        What the models differ in: ``"features"``, their number, or the name of a parameter.
     at
-        That number for each model, increasing for features and decreasing for λ.
+        That number for each model, from the one with the fewest features on.
     coefs
         Coefficients, one sparse row for each model, for the features as given.
     intercepts
@@ -43,8 +43,7 @@ class CoefficientPath:
         The root mean square of each feature about its mean: a coefficient times it is what the
         feature moves a prediction by.
     gaps
-        Proved bounds on how far each is above the least of its objective; None where there are
-        none.
+        Proved bounds on how far each is above the least of its objective; nan where there is none.
     """
 
     along: str
@@ -52,7 +51,7 @@ class CoefficientPath:
     coefs: Any
     intercepts: Array
     scale: Array
-    gaps: Array | None = None
+    gaps: Array
 
     def __len__(self) -> int:
         return len(self.at)
@@ -68,18 +67,18 @@ class CoefficientPath:
         used = np.unique(self.coefs.indices)
         curves = self.coefs[:, used].toarray() * self.scale[used]
         named = [f"feature {j}" if names is None else str(names[j]) for j in used.tolist()]
-        ax = plots.coefficients(self.at, curves, ax, names=named, decades=self.along == "λ")
+        ax = plots.coefficients(self.at, curves, ax, names=named, decades=self.along != "features")
         ax.set_xlabel(self.along)
         ax.set_ylabel("coefficient × scale of the feature")
         return ax
 
 
-def constant_path(b: float, columns: Features) -> CoefficientPath:
-    """The model without any feature."""
-    n, dtype = columns.X.shape[1], columns.X.dtype
-    nothing = csr_array((1, n), dtype=dtype)
-    b_row = np.array([b], dtype)
-    return CoefficientPath("features", np.zeros(1, int), nothing, b_row, columns.scale)
+def constant_path(b: float, features: Features, models: int = 1) -> CoefficientPath:
+    """So many models without any feature."""
+    nothing = csr_array((models, features.X.shape[1]), dtype=features.X.dtype)
+    same = np.full(models, b, features.X.dtype)
+    sizes, gaps = np.zeros(models, int), np.zeros(models)
+    return CoefficientPath("features", sizes, nothing, same, features.scale, gaps)
 
 
 @dataclass(frozen=True)
@@ -131,4 +130,5 @@ class SupportSearch:
         coefs = csr_array((values, (live.row, columns.live[live.col])), shape=shape)
         b = found[:, [n]].toarray()[:, 0] if self.intercept else np.zeros(len(last))
         b = (b - coefs @ columns.middle).astype(columns.X.dtype)
-        return CoefficientPath("features", sizes[last], coefs, b, columns.scale)
+        unproved = np.full(len(last), np.nan)
+        return CoefficientPath("features", sizes[last], coefs, b, columns.scale, unproved)

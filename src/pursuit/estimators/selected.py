@@ -14,7 +14,8 @@ from sklearn.utils.extmath import safe_sparse_dot
 
 from pursuit.base.validation import Array, one_of
 from pursuit.estimators.door import clipped
-from pursuit.estimators.greedy import GreedyLabels, GreedyModel, GreedyResponse
+from pursuit.estimators.greedy import GreedyModel
+from pursuit.estimators.models import PathLabels, PathResponse
 from pursuit.estimators.paths import CoefficientPath
 
 if TYPE_CHECKING:
@@ -106,7 +107,7 @@ def _fold_scores(
     model, scorer, scores = copy.copy(model), get_scorer(model.scoring), []
     named = {} if w_test is None else {"sample_weight": w_test}
     for size in model.sizes_.tolist():
-        model._take(paths, size)
+        model._take_size(paths, size)
         scores.append(float(scorer(model, X[test], y[test], **named)))
     return scores
 
@@ -128,7 +129,7 @@ def _standard_error(scores: Array) -> Array:
     return error
 
 
-class PursuitRegressorCV(Selecting, GreedyResponse):
+class PursuitRegressorCV(Selecting, PathResponse):
     """`PursuitRegressor` whose number of features is chosen by cross-validation or BIC.
 
     Parameters
@@ -191,7 +192,7 @@ class PursuitRegressorCV(Selecting, GreedyResponse):
         self.n_jobs = n_jobs
 
 
-class PursuitClassifierCV(Selecting, GreedyLabels):
+class PursuitClassifierCV(Selecting, PathLabels):
     """`PursuitClassifier` whose number of features is chosen by cross-validation or BIC.
 
     Of several classes all have the same number of features.
