@@ -1,0 +1,244 @@
+"""A quadratic model of a linear model on a working set, minimised with its penalty.
+
+Epochs of coordinate descent find out which coefficients stay, and Newton steps on the face of
+those (signs kept, no bound crossed) find their values: what `orthogonal` does, carried over to
+penalties. Where a step leaves the face it is clipped, or ends on the edge.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+
+import numpy as np
+
+from pursuit.active.columns import Columns
+from pursuit.active.terms import Face, Terms
+from pursuit.base.validation import Array
+
+EPOCHS = 3
+"""Epochs of coordinate descent between two steps on the support."""
+ROUNDS = 60
+"""The most of these steps."""
+CLIPPED = 0.25
+"""The share of its promise that a clipped step has to keep."""
+JITTER = 1e-13
+"""Of the largest curvature: what keeps a Gram matrix of dependent columns definite."""
+CG_ROUNDS, CG_STEPS = 10, 60
+"""The most of them where they are made by conjugate gradients, and the most steps of these."""
+
+
+class QuadraticModel(ABC):
+    """c·δ + ½ δᵀHδ + penalty(w + δ), H = Xᵀ diag(h) X + diag(l2)."""
+
+    terms: Terms
+    rounds: int = ROUNDS
+
+    def minimise(self, w: Array, c: Array, enough: float) -> Array:
+        """The w at which slopes are `enough` small, from one with slopes c."""
+        w = w.copy()
+        self._begin(w, c)
+        for _ in range(self.rounds):
+            if not self.terms.smooth and self._epochs(w, EPOCHS, enough) <= enough:
+                break
+            slopes = self._slopes(w)
+            if self.terms.smooth and np.abs(slopes).max() <= enough:
+                break
+            face = self.terms.face(w)
+            if not len(face.places):
+                continue
+            self._move(w, face, self._step(face, slopes, enough))
+        return w
+
+    def _step(self, face: Face, slopes: Array, enough: float) -> Array:
+        """The minimiser on the face, or a step towards it that stays there."""
+        tilted = slopes[face.places] + face.tilt
+        step, curved = self._newton(face, tilted, enough)
+        if not face.leaves(step):
+            return step
+        promise = tilted @ step + 0.5 * step @ curved(step)
+        clipped = face.clipped(step)
+        kept = tilted @ clipped + 0.5 * clipped @ curved(clipped)
+        return clipped if kept <= CLIPPED * promise else face.up_to_edge(step)
+
+    @abstractmethod
+    def _begin(self, w: Array, c: Array) -> None: ...
+
+    @abstractmethod
+    def _epochs(self, w: Array, epochs: int, enough: float) -> float: ...
+
+    @abstractmethod
+    def _slopes(self, w: Array) -> Array: ...
+
+    @abstractmethod
+    def _newton(
+        self, face: Face, tilted: Array, enough: float
+    ) -> tuple[Array, Callable[[Array], Array]]:
+        """The minimiser on the space of the face, and what applies H there."""
+
+    @abstractmethod
+    def _move(self, w: Array, face: Face, step: Array) -> None: ...
+
+
+class GramModel(QuadraticModel):
+    """H as a matrix."""
+
+    def __init__(self, gram: Array, terms: Terms) -> None:
+        self.terms = terms
+        self.H = gram
+        self.H.flat[:: len(gram) + 1] += terms.l2
+
+    def _begin(self, w: Array, c: Array) -> None:
+        self.c = c.copy()
+
+    def _epochs(self, w: Array, epochs: int, enough: float) -> float:
+        from pursuit.kernels.working_set import gram_epochs
+
+        return gram_epochs(self.H, self.c, w, *self.terms.parts, epochs, enough)
+
+    def _slopes(self, w: Array) -> Array:
+        return self.c
+
+    def _newton(
+        self, face: Face, tilted: Array, enough: float
+    ) -> tuple[Array, Callable[[Array], Array]]:
+        from scipy.linalg.lapack import dposv
+
+        whole = len(face.places) == len(self.H)
+        H = self.H if whole else self.H[np.ix_(face.places, face.places)]
+        definite = H.T.copy(order="F")
+        jitter = JITTER * max(float(definite.diagonal().max()), 1e-300)
+        info = 1
+        while info:
+            definite.flat[:: len(definite) + 1] += jitter
+            _, step, info = dposv(definite, -tilted, lower=0)
+            jitter *= 100
+        return step, H.__matmul__
+
+    def _move(self, w: Array, face: Face, step: Array) -> None:
+        w[face.places] += step
+        if len(face.places) == len(w):
+            self.c += self.H @ step
+        else:
+            self.c += step @ self.H[face.places]
+
+
+class ResidualModel(QuadraticModel):
+    """H by its columns: v = g + h·(Xδ) is kept."""
+
+    rounds = CG_ROUNDS
+
+    def __init__(self, columns: Columns, g: Array, h: Array, terms: Terms) -> None:
+        self.terms, self.columns = terms, columns
+        self.g, self.h = g, h
+        self.curvatures = columns.curvatures(h) + terms.l2
+
+    def _begin(self, w: Array, c: Array) -> None:
+        self.v = self.g.copy()
+
+    def _epochs(self, w: Array, epochs: int, enough: float) -> float:
+        from pursuit.kernels.working_set import residual_epochs
+
+        parts = (self.terms.l2, w, *self.terms.parts)
+        operands = self.columns.operands
+        return residual_epochs(*operands, self.h, self.v, self.curvatures, *parts, epochs, enough)
+
+    def _slopes(self, w: Array) -> Array:
+        return self.columns.correlate(self.v) + self.terms.l2 * w
+
+    def _newton(
+        self, face: Face, tilted: Array, enough: float
+    ) -> tuple[Array, Callable[[Array], Array]]:
+        places, few = face.places, len(face.places) < 0.7 * self.columns.shape[1]
+        columns = self.columns.part(places) if few else self.columns
+        l2 = self.terms.l2[places]
+
+        def curved(step: Array) -> Array:
+            spread = step
+            if not few and len(places) < columns.shape[1]:
+                spread = np.zeros(columns.shape[1])
+                spread[places] = step
+            pulled = columns.correlate(self.h * columns.combine(spread))
+            return (pulled if few or len(pulled) == len(l2) else pulled[places]) + l2 * step
+
+        share = max(0.01, 0.3 * enough / max(float(np.abs(tilted).max()), 1e-300))
+        return conjugate_gradients(curved, -tilted, self.curvatures[places], share), curved
+
+    def _move(self, w: Array, face: Face, step: Array) -> None:
+        w[face.places] += step
+        spread = np.zeros(len(w))
+        spread[face.places] = step
+        self.v += self.h * self.columns.combine(spread)
+
+
+class KernelModel:
+    """Without a penalty and with few samples: all is said by K = X diag(1/l2) Xᵀ, N × N.
+
+    The minimiser is w = −diag(1/l2) Xᵀz for the slopes z = g + h·(Xδ) that the samples have there,
+    (I + diag(h)K) z = g − h·u. Coefficients that no l2 touches, b with columns U, are unknowns of
+    their own: (I + diag(h)K) z = g − h·u + h·(Ub) and Uᵀz = 0.
+    """
+
+    def __init__(self, columns: Columns, terms: Terms) -> None:
+        self.columns, self.l2 = columns, terms.l2
+        self.shrunk = np.flatnonzero(terms.l2 > 0)
+        self.rest = np.flatnonzero(terms.l2 == 0)
+        whole = not len(self.rest)
+        shrunk = columns if whole else columns.part(self.shrunk)
+        self.K = shrunk.outer() / terms.l2[self.shrunk[0]]
+        self.U = None if whole else columns.dense(self.rest)
+
+    def at(self, u: Array, g: Array, h: Array) -> KernelModel:
+        """The model of samples at u with these slopes and bends."""
+        self.u, self.g, self.h = u, g, h
+        return self
+
+    def minimise(self, w: Array, c: Array, enough: float) -> Array:
+        from scipy.linalg.lapack import dpotrf, dpotrs
+
+        root = np.sqrt(self.h)
+        definite = self.K * root[:, None]
+        definite *= root
+        definite.flat[:: len(definite) + 1] += 1.0
+        factor, _ = dpotrf(definite.T, lower=0, overwrite_a=1, clean=0)
+
+        def solved(y: Array) -> Array:
+            scaled = root[:, None] * (self.K @ y) if y.ndim == 2 else root * (self.K @ y)
+            inner, _ = dpotrs(factor, scaled, lower=0)
+            return y - (root[:, None] * inner if y.ndim == 2 else root * inner)
+
+        z = solved(self.g - self.h * self.u)
+        towards = np.empty_like(w)
+        if self.U is not None:
+            pulled = solved(self.h[:, None] * self.U)
+            b = np.linalg.solve(self.U.T @ pulled, -(self.U.T @ z))
+            z = z + pulled @ b
+            towards[self.rest] = b
+        slopes = self.columns.correlate(z)
+        towards[self.shrunk] = -slopes[self.shrunk] / self.l2[self.shrunk]
+        return towards
+
+
+def conjugate_gradients(
+    curved: Callable[[Array], Array], b: Array, diagonal: Array, share: float
+) -> Array:
+    """Steps towards Hx = b, preconditioned by a diagonal, until ‖residual‖ has such a share."""
+    scale = 1 / np.maximum(diagonal, 1e-300)
+    x, residual = np.zeros_like(b), b.copy()
+    towards = scale * residual
+    direction, inner = towards, float(residual @ towards)
+    first = inner
+    for _ in range(CG_STEPS):
+        bent = curved(direction)
+        curvature = float(direction @ bent)
+        if not curvature > 0:
+            break
+        length = inner / curvature
+        x += length * direction
+        residual -= length * bent
+        towards = scale * residual
+        before, inner = inner, float(residual @ towards)
+        if inner <= share * share * first:
+            break
+        direction = towards + (inner / before) * direction
+    return x
