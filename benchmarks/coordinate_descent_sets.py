@@ -52,7 +52,7 @@ def text(n: int, d: int, length: int, flat: float, share: float, seed: int) -> S
     rarity = np.log((1 + n) / (1 + np.bincount(X.indices, minlength=d)))
     X.data = (1 + np.log(X.data)) * (0.01 + rarity[X.indices])
     X = sp.diags_array(1 / np.sqrt(X.multiply(X).sum(axis=1))) @ X
-    return sp.csc_array(X), labels(X, share, 0.3, rng)
+    return by_columns(X), labels(X, share, 0.3, rng)
 
 
 def factors(n: int, d: int, rank: int, loading: float, seed: int) -> Set:
@@ -78,8 +78,8 @@ def categories(n: int, fields: int, levels: int, seed: int) -> Set:
     p = 1 / np.arange(1, levels + 1)
     chosen = rng.choice(levels, (n, fields), p=p / p.sum()) + levels * np.arange(fields)
     rows = np.repeat(np.arange(n), fields)
-    X = sp.csc_array((np.ones(n * fields), (rows, chosen.ravel())), shape=(n, fields * levels))
-    return X, labels(X, 0.2, 0.5, rng)
+    X = sp.csr_array((np.ones(n * fields), (rows, chosen.ravel())), shape=(n, fields * levels))
+    return by_columns(X), labels(X, 0.2, 0.5, rng)
 
 
 def digits() -> Set:
@@ -98,6 +98,13 @@ def breast_products() -> Set:
     X = standardised(X)
     i, j = np.triu_indices(X.shape[1])
     return standardised(np.hstack([X, X[:, i] * X[:, j]])), np.where(y, 1.0, -1.0)
+
+
+def by_columns(X: Any) -> Any:
+    """With places of 32 bits, which peers insist on."""
+    X = sp.csc_array(X)
+    X.indices, X.indptr = X.indices.astype(np.int32), X.indptr.astype(np.int32)
+    return X
 
 
 def standardised(X: np.ndarray) -> np.ndarray:

@@ -182,10 +182,9 @@ class SparseColumns(Columns):
         outer: Array = (self.by_rows @ self.X.T).toarray()
         return outer
 
-    @cached_property
+    @property
     def gram_work(self) -> float:
-        counts = np.bincount(self.X.indices, minlength=1).astype(np.float64)
-        return float(counts @ counts) / 2
+        return self.entries * (1 + self.entries / self.shape[0])  # rows of like numbers of entries
 
     @cached_property
     def outer_work(self) -> float:

@@ -16,8 +16,9 @@ from pursuit.active.columns import Columns
 from pursuit.active.terms import Face, Terms
 from pursuit.base.validation import Array
 
-EPOCHS = 3
-"""Epochs of coordinate descent between two steps on the support."""
+EPOCHS, CHEAP = (3, 50), 200_000
+"""The fewest and the most epochs of coordinate descent between two steps on the support; and the
+multiplications that so many of them may take."""
 ROUNDS = 60
 """The most of these steps."""
 CLIPPED = 0.25
@@ -39,7 +40,7 @@ class QuadraticModel(ABC):
         w = w.copy()
         self._begin(w, c)
         for _ in range(self.rounds):
-            if not self.terms.smooth and self._epochs(w, EPOCHS, enough) <= enough:
+            if not self.terms.smooth and self._epochs(w, enough) <= enough:
                 break
             slopes = self._slopes(w)
             if self.terms.smooth and np.abs(slopes).max() <= enough:
@@ -65,7 +66,7 @@ class QuadraticModel(ABC):
     def _begin(self, w: Array, c: Array) -> None: ...
 
     @abstractmethod
-    def _epochs(self, w: Array, epochs: int, enough: float) -> float: ...
+    def _epochs(self, w: Array, enough: float) -> float: ...
 
     @abstractmethod
     def _slopes(self, w: Array) -> Array: ...
@@ -87,14 +88,15 @@ class GramModel(QuadraticModel):
         self.terms = terms
         self.H = gram
         self.H.flat[:: len(gram) + 1] += terms.l2
+        self.epochs = min(max(EPOCHS[0], CHEAP // len(gram) ** 2), EPOCHS[1])
 
     def _begin(self, w: Array, c: Array) -> None:
         self.c = c.copy()
 
-    def _epochs(self, w: Array, epochs: int, enough: float) -> float:
+    def _epochs(self, w: Array, enough: float) -> float:
         from pursuit.kernels.working_set import gram_epochs
 
-        return gram_epochs(self.H, self.c, w, *self.terms.parts, epochs, enough)
+        return gram_epochs(self.H, self.c, w, *self.terms.parts, self.epochs, enough)
 
     def _slopes(self, w: Array) -> Array:
         return self.c
@@ -136,12 +138,12 @@ class ResidualModel(QuadraticModel):
     def _begin(self, w: Array, c: Array) -> None:
         self.v = self.g.copy()
 
-    def _epochs(self, w: Array, epochs: int, enough: float) -> float:
+    def _epochs(self, w: Array, enough: float) -> float:
         from pursuit.kernels.working_set import residual_epochs
 
         parts = (self.terms.l2, w, *self.terms.parts)
         operands = self.columns.operands
-        return residual_epochs(*operands, self.h, self.v, self.curvatures, *parts, epochs, enough)
+        return residual_epochs(*operands, self.h, self.v, self.curvatures, *parts, EPOCHS[0], enough)
 
     def _slopes(self, w: Array) -> Array:
         return self.columns.correlate(self.v) + self.terms.l2 * w

@@ -204,9 +204,9 @@ class _Set:
         run, goal = self.run, GOAL * slope
         w, c = here.w[self.places], slopes[self.places]
         for _ in range(NEWTON_STEPS):
-            enough = GOAL * goal
-            if not run.exact:
-                enough = min(FORCING, sqrt(slope / run.memory.first)) * slope
+            enough = min(FORCING, sqrt(slope / run.memory.first)) * slope
+            if run.exact:
+                enough = (GOAL**3 if self._by_gram else GOAL) * goal
             model = self._model(here, slope)
             towards = model.minimise(w, c, enough)
             w, kept = self._search(here, w, towards, c)
