@@ -24,7 +24,6 @@ class Columns(ABC):
     @staticmethod
     def of(X: Any) -> Columns:
         """All columns of an array, or of a sparse array by columns."""
-        X = X.astype(np.float64, copy=False)
         return SparseColumns(X) if hasattr(X, "indptr") else DenseColumns(X)
 
     @abstractmethod
@@ -121,11 +120,11 @@ class DenseColumns(Columns):
 
     @property
     def gram_work(self) -> float:
-        return self.entries * self.shape[1] / 16
+        return self.entries * self.shape[1] / 32
 
     @property
     def outer_work(self) -> float:
-        return self.entries * self.shape[0] / 16
+        return self.entries * self.shape[0] / 32
 
     @property
     def operands(self) -> tuple[Array, Array, Array]:

@@ -143,7 +143,9 @@ class ResidualModel(QuadraticModel):
 
         parts = (self.terms.l2, w, *self.terms.parts)
         operands = self.columns.operands
-        return residual_epochs(*operands, self.h, self.v, self.curvatures, *parts, EPOCHS[0], enough)
+        return residual_epochs(
+            *operands, self.h, self.v, self.curvatures, *parts, EPOCHS[0], enough
+        )
 
     def _slopes(self, w: Array) -> Array:
         return self.columns.correlate(self.v) + self.terms.l2 * w

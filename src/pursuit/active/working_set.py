@@ -46,6 +46,8 @@ NEWTON_STEPS = 30
 """The most models on one working set."""
 PASSES = 100
 """Products with the working set that the residual form is taken to cost."""
+MODELS = 8
+"""Those that a run without a penalty makes of a loss that is no square."""
 FLOOR = 1e-3
 """Of the bend of a parabola above the loss: the least of a loss that has straight pieces."""
 FLAT, PROBES, STRETCH = 0.1, 10, 4.0
@@ -86,6 +88,22 @@ def suits(problem: Problem) -> bool:
         and problem.atoms.form is AtomForm.AXES
         and (isinstance(model.X, np.ndarray) or hasattr(model.X, "indptr"))
     )
+
+
+def has_sparse_data(problem: Problem) -> bool:
+    """Whether the X of a linear model that `suits` is a sparse array."""
+    return hasattr(_linear_model(problem).X, "indptr")
+
+
+def direct(problem: Problem) -> bool:
+    """Whether, without a penalty, the models of a whole run are solved by factorisations at less
+    than what conjugate directions are taken to cost."""
+    model = _linear_model(problem)
+    columns, models = Columns.of(model.X), 1 if model.growth == 0 else MODELS
+    work = [columns.gram_work + columns.shape[1] ** 3 / 30]
+    if model.l2 > 0:
+        work.append(columns.outer_work / models + columns.shape[0] ** 3 / 30)
+    return models * min(work) <= PASSES * columns.entries
 
 
 def _linear_model(problem: Problem) -> LinearModel:

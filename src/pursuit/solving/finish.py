@@ -21,6 +21,8 @@ class Finish:
 
     posed: Posed
     rules: Method
+    why: str = ""
+    """What the method was chosen for, where nobody named one."""
 
     @np.errstate(over="ignore", invalid="ignore")
     def __call__(self, running: Running, status: Status, message: str) -> Result:
@@ -38,6 +40,7 @@ class Finish:
             status=status,
             message=message,
             method=self.rules.name,
+            why=self.why,
             iterations=running.run.t,
             seconds=running.seconds,
             counts=x.counts,
