@@ -28,8 +28,8 @@ from pursuit import L1, Coordinates, LeastSquares, Logistic, NonNegative, Result
 LEVELS = (1e-3, 1e-6, 1e-9)
 SHORT, REPEATS = 1.0, 3
 """Runs that take less than so many seconds are repeated, and the least time counts."""
-CAP = 20.0
-"""Seconds of a run after which a solver is given up."""
+CAP, FAR = 0.5, 30
+"""A peer whose run took so many seconds, and so many times ours, is not asked for more digits."""
 LEVEL, AHEAD, BEHIND = 1 / 1.1, 1.5, 1 / 2.5
 FAMILIES = {"first": FIRST, "second": SECOND}
 
@@ -81,12 +81,14 @@ def timed(task: Task, run: Callable[[float], Any], tol: float) -> Timed:
     return Timed(seconds, task.value(found))
 
 
-def climb(task: Task, run: Callable[[float], Any], ladder: list[float], goal: float) -> list[Timed]:
+def climb(
+    task: Task, run: Callable[[float], Any], ladder: list[float], goal: float, cap: float = np.inf
+) -> list[Timed]:
     """Runs at tolerances from loose to tight, until the goal is reached or time is up."""
     runs: list[Timed] = []
     for tol in ladder:
         runs.append(timed(task, run, tol))
-        if runs[-1].value <= goal or runs[-1].seconds > CAP:
+        if runs[-1].value <= goal or runs[-1].seconds > cap:
             break
     return runs
 
@@ -100,6 +102,7 @@ class Row:
         least = task.value(pursuit(task, 1e-12).x)
         goal = least + 1e-10 * (self.zero - least)
         self.ours = climb(task, lambda tol: pursuit(task, tol), LADDER, goal)
+        cap = max(CAP, FAR * self.ours[-1].seconds)
         self.theirs: dict[str, list[Timed]] = {}
         for name, (solver, ladder) in peers(task).items():
             solver(task, ladder[0])  # warmed up
@@ -107,7 +110,7 @@ class Row:
             def run(tol: float, solver: Any = solver) -> Any:
                 return solver(task, tol)
 
-            self.theirs[name] = climb(task, run, ladder, goal)
+            self.theirs[name] = climb(task, run, ladder, goal, cap)
         every = [*self.ours, *(run for runs in self.theirs.values() for run in runs)]
         self.least = min(least, *(run.value for run in every))
 

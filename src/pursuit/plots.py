@@ -130,10 +130,11 @@ def penalty_path(
     """Coefficients against λ on a logarithmic scale, which falls to the right.
 
     The largest at the end of the path are drawn in colour, with their `labels` or their numbers at
-    the margin; the others are grey.
+    the margin; the others are grey. Coefficients without a weight, such as an intercept, are not
+    drawn.
     """
     ax = axes(ax)
-    coefs = path.coefs.toarray()
+    coefs = np.where(path.charged, path.coefs.toarray(), 0.0)
     order = np.argsort(-np.abs(coefs[-1]), kind="stable")
     named, used = order[: len(COLOURS) - 1], np.flatnonzero(coefs.any(axis=0))
     rest = np.setdiff1d(used, named)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -17,6 +17,7 @@ NO_PLACES = np.empty(0, np.int32)
 class Columns(ABC):
     """An N × d matrix in float64, or some columns of one."""
 
+    sparse: ClassVar[bool]
     shape: tuple[int, int]
     entries: int
     """Numbers that a product with it touches."""
@@ -72,6 +73,8 @@ class Columns(ABC):
 
 class DenseColumns(Columns):
     """Columns that lie together in memory."""
+
+    sparse = False
 
     def __init__(self, X: Array) -> None:
         self.X = X
@@ -134,13 +137,15 @@ class DenseColumns(Columns):
 class SparseColumns(Columns):
     """A sparse array by columns."""
 
+    sparse = True
+
     def __init__(self, X: Any) -> None:
         self.X = X
         self.shape = (int(X.shape[0]), int(X.shape[1]))
         self.entries = int(X.nnz)
 
     def part(self, places: Array) -> SparseColumns:
-        return SparseColumns(self.X[:, places])
+        return SparseColumns(self.X[:, places].astype(np.float64, copy=False))
 
     def dense(self, places: Array) -> Array:
         dense: Array = self.X[:, places].toarray()

@@ -43,7 +43,8 @@ class GrowingGram:
             self.entered.ends = np.append(self.entered.ends, len(self.entered.columns))
             self._follow()
         at = self._place[places]
-        return self._gram[np.ix_(at, at)]
+        gram: Array = self._gram[np.ix_(at, at)]
+        return gram
 
     def _follow(self) -> None:
         """Multiply the blocks that have entered and are not there yet."""

@@ -16,9 +16,9 @@ from pursuit.active.columns import Columns
 from pursuit.active.terms import Face, Terms
 from pursuit.base.validation import Array
 
-EPOCHS, CHEAP = (3, 50), 200_000
-"""The fewest and the most epochs of coordinate descent between two steps on the support; and the
-multiplications that so many of them may take."""
+EPOCHS, CHEAP, LARGE = (3, 50), 200_000, 100
+"""The fewest and the most epochs of coordinate descent between two steps on the support; so many
+multiplications are nothing, and an epoch takes the time of as many rows of a factorisation."""
 ROUNDS = 60
 """The most of these steps."""
 CLIPPED = 0.25
@@ -32,12 +32,20 @@ CG_ROUNDS, CG_STEPS = 10, 60
 class QuadraticModel(ABC):
     """c·δ + ½ δᵀHδ + penalty(w + δ), H = Xᵀ diag(h) X + diag(l2)."""
 
-    terms: Terms
-    rounds: int = ROUNDS
-
+    @abstractmethod
     def minimise(self, w: Array, c: Array, enough: float) -> Array:
         """The w at which slopes are `enough` small, from one with slopes c."""
-        w = w.copy()
+
+
+class DescentModel(QuadraticModel):
+    """Minimised by coordinate descent and steps on faces."""
+
+    terms: Terms
+    rounds: int = ROUNDS
+    fewest: int = EPOCHS[0]
+
+    def minimise(self, w: Array, c: Array, enough: float) -> Array:
+        w, self.epochs = w.copy(), self.fewest
         self._begin(w, c)
         for _ in range(self.rounds):
             if not self.terms.smooth and self._epochs(w, enough) <= enough:
@@ -60,16 +68,22 @@ class QuadraticModel(ABC):
         promise = tilted @ step + 0.5 * step @ curved(step)
         clipped = face.clipped(step)
         kept = tilted @ clipped + 0.5 * clipped @ curved(clipped)
-        return clipped if kept <= CLIPPED * promise else face.up_to_edge(step)
+        if kept <= CLIPPED * promise:
+            return clipped
+        self.epochs = min(2 * self.epochs, EPOCHS[1])  # signs are not found yet
+        return face.up_to_edge(step)
 
     @abstractmethod
-    def _begin(self, w: Array, c: Array) -> None: ...
+    def _begin(self, w: Array, c: Array) -> None:
+        """Be at w, with slopes c."""
 
     @abstractmethod
-    def _epochs(self, w: Array, enough: float) -> float: ...
+    def _epochs(self, w: Array, enough: float) -> float:
+        """Epochs of coordinate descent; by how much the last one changed a slope at most."""
 
     @abstractmethod
-    def _slopes(self, w: Array) -> Array: ...
+    def _slopes(self, w: Array) -> Array:
+        """Of the model without its penalty."""
 
     @abstractmethod
     def _newton(
@@ -78,17 +92,20 @@ class QuadraticModel(ABC):
         """The minimiser on the space of the face, and what applies H there."""
 
     @abstractmethod
-    def _move(self, w: Array, face: Face, step: Array) -> None: ...
+    def _move(self, w: Array, face: Face, step: Array) -> None:
+        """Make a step on a face."""
 
 
-class GramModel(QuadraticModel):
+class GramModel(DescentModel):
     """H as a matrix."""
 
     def __init__(self, gram: Array, terms: Terms) -> None:
         self.terms = terms
         self.H = gram
         self.H.flat[:: len(gram) + 1] += terms.l2
-        self.epochs = min(max(EPOCHS[0], CHEAP // len(gram) ** 2), EPOCHS[1])
+        # As many as cost next to nothing, or about what a factorisation does.
+        most = max(EPOCHS[0], CHEAP // len(gram) ** 2, len(gram) // LARGE)
+        self.fewest = min(most, EPOCHS[1])
 
     def _begin(self, w: Array, c: Array) -> None:
         self.c = c.copy()
@@ -125,7 +142,7 @@ class GramModel(QuadraticModel):
             self.c += step @ self.H[face.places]
 
 
-class ResidualModel(QuadraticModel):
+class ResidualModel(DescentModel):
     """H by its columns: v = g + h·(Xδ) is kept."""
 
     rounds = CG_ROUNDS
@@ -141,29 +158,25 @@ class ResidualModel(QuadraticModel):
     def _epochs(self, w: Array, enough: float) -> float:
         from pursuit.kernels.working_set import residual_epochs
 
-        parts = (self.terms.l2, w, *self.terms.parts)
-        operands = self.columns.operands
-        return residual_epochs(
-            *operands, self.h, self.v, self.curvatures, *parts, EPOCHS[0], enough
-        )
+        samples = (*self.columns.operands, self.h, self.v, self.curvatures)
+        penalised = (self.terms.l2, w, *self.terms.parts)
+        return residual_epochs(*samples, *penalised, self.epochs, enough)
 
     def _slopes(self, w: Array) -> Array:
-        return self.columns.correlate(self.v) + self.terms.l2 * w
+        slopes: Array = self.columns.correlate(self.v) + self.terms.l2 * w
+        return slopes
 
     def _newton(
         self, face: Face, tilted: Array, enough: float
     ) -> tuple[Array, Callable[[Array], Array]]:
-        places, few = face.places, len(face.places) < 0.7 * self.columns.shape[1]
-        columns = self.columns.part(places) if few else self.columns
-        l2 = self.terms.l2[places]
+        places, l2 = face.places, self.terms.l2[face.places]
+        columns = self.columns
+        if len(places) < columns.shape[1]:
+            columns = columns.part(places)
 
         def curved(step: Array) -> Array:
-            spread = step
-            if not few and len(places) < columns.shape[1]:
-                spread = np.zeros(columns.shape[1])
-                spread[places] = step
-            pulled = columns.correlate(self.h * columns.combine(spread))
-            return (pulled if few or len(pulled) == len(l2) else pulled[places]) + l2 * step
+            bent: Array = columns.correlate(self.h * columns.combine(step)) + l2 * step
+            return bent
 
         share = max(0.01, 0.3 * enough / max(float(np.abs(tilted).max()), 1e-300))
         return conjugate_gradients(curved, -tilted, self.curvatures[places], share), curved
@@ -173,54 +186,6 @@ class ResidualModel(QuadraticModel):
         spread = np.zeros(len(w))
         spread[face.places] = step
         self.v += self.h * self.columns.combine(spread)
-
-
-class KernelModel:
-    """Without a penalty and with few samples: all is said by K = X diag(1/l2) Xᵀ, N × N.
-
-    The minimiser is w = −diag(1/l2) Xᵀz for the slopes z = g + h·(Xδ) that the samples have there,
-    (I + diag(h)K) z = g − h·u. Coefficients that no l2 touches, b with columns U, are unknowns of
-    their own: (I + diag(h)K) z = g − h·u + h·(Ub) and Uᵀz = 0.
-    """
-
-    def __init__(self, columns: Columns, terms: Terms) -> None:
-        self.columns, self.l2 = columns, terms.l2
-        self.shrunk = np.flatnonzero(terms.l2 > 0)
-        self.rest = np.flatnonzero(terms.l2 == 0)
-        whole = not len(self.rest)
-        shrunk = columns if whole else columns.part(self.shrunk)
-        self.K = shrunk.outer() / terms.l2[self.shrunk[0]]
-        self.U = None if whole else columns.dense(self.rest)
-
-    def at(self, u: Array, g: Array, h: Array) -> KernelModel:
-        """The model of samples at u with these slopes and bends."""
-        self.u, self.g, self.h = u, g, h
-        return self
-
-    def minimise(self, w: Array, c: Array, enough: float) -> Array:
-        from scipy.linalg.lapack import dpotrf, dpotrs
-
-        root = np.sqrt(self.h)
-        definite = self.K * root[:, None]
-        definite *= root
-        definite.flat[:: len(definite) + 1] += 1.0
-        factor, _ = dpotrf(definite.T, lower=0, overwrite_a=1, clean=0)
-
-        def solved(y: Array) -> Array:
-            scaled = root[:, None] * (self.K @ y) if y.ndim == 2 else root * (self.K @ y)
-            inner, _ = dpotrs(factor, scaled, lower=0)
-            return y - (root[:, None] * inner if y.ndim == 2 else root * inner)
-
-        z = solved(self.g - self.h * self.u)
-        towards = np.empty_like(w)
-        if self.U is not None:
-            pulled = solved(self.h[:, None] * self.U)
-            b = np.linalg.solve(self.U.T @ pulled, -(self.U.T @ z))
-            z = z + pulled @ b
-            towards[self.rest] = b
-        slopes = self.columns.correlate(z)
-        towards[self.shrunk] = -slopes[self.shrunk] / self.l2[self.shrunk]
-        return towards
 
 
 def conjugate_gradients(

@@ -15,12 +15,8 @@ import numpy as np
 
 from pursuit.active.columns import Columns
 from pursuit.active.growing_gram import Entered, GrowingGram
-from pursuit.active.quadratic_models import (
-    GramModel,
-    KernelModel,
-    QuadraticModel,
-    ResidualModel,
-)
+from pursuit.active.kernel_model import KernelModel
+from pursuit.active.quadratic_models import GramModel, QuadraticModel, ResidualModel
 from pursuit.active.terms import Terms
 from pursuit.atoms.forms import AtomForm
 from pursuit.base.errors import InputError
@@ -44,8 +40,12 @@ STALE = 0.3
 """A Hessian is kept while it makes the largest distance fall to this share or below."""
 NEWTON_STEPS = 30
 """The most models on one working set."""
+SMALL = 300
+"""Coefficients of a set whose model, if exact, is minimised to many digits for next to nothing."""
 PASSES = 100
 """Products with the working set that the residual form is taken to cost."""
+DENSE_PASSES = 1000
+"""The same with a penalty and a dense X, whose columns are as dependent as they are many."""
 MODELS = 8
 """Those that a run without a penalty makes of a loss that is no square."""
 FLOOR = 1e-3
@@ -76,6 +76,9 @@ class WorkingSet(Advance):
     ) -> Point:
         return LinearPoint(_linear_model(problem), problem.atoms, x0)
 
+    def gap_period(self, n: int) -> int:
+        return 1
+
     def start(self, run: Run) -> Improve:
         return _WorkingSetRun(run)
 
@@ -92,7 +95,7 @@ def suits(problem: Problem) -> bool:
 
 def has_sparse_data(problem: Problem) -> bool:
     """Whether the X of a linear model that `suits` is a sparse array."""
-    return hasattr(_linear_model(problem).X, "indptr")
+    return Columns.of(_linear_model(problem).X).sparse
 
 
 def direct(problem: Problem) -> bool:
@@ -153,7 +156,7 @@ class _WorkingSetRun:
         self.exact = self.f.growth == 0
         self._set: _Set | None = None
         self.growing: GrowingGram | None = None
-        if self.exact and isinstance(self.f.X, np.ndarray) and not self.terms.smooth:
+        if self.exact and not self.columns.sparse and not self.terms.smooth:
             root = np.sqrt(self.f.weights.astype(np.float64))
             self.growing = GrowingGram(self.columns, root, self.entered)
 
@@ -224,7 +227,7 @@ class _Set:
         for _ in range(NEWTON_STEPS):
             enough = min(FORCING, sqrt(slope / run.memory.first)) * slope
             if run.exact:
-                enough = (GOAL**3 if self._by_gram else GOAL) * goal
+                enough = (GOAL**3 if len(self.places) <= SMALL else GOAL) * goal
             model = self._model(here, slope)
             towards = model.minimise(w, c, enough)
             w, kept = self._search(here, w, towards, c)
@@ -268,8 +271,9 @@ class _Set:
 
     @property
     def _by_gram(self) -> bool:
-        q = len(self.places)
-        return self.columns.gram_work + 20 * q * q + q**3 / 30 <= PASSES * self.columns.entries
+        q, columns = len(self.places), self.columns
+        passes = PASSES if self.terms.smooth or columns.sparse else DENSE_PASSES
+        return columns.gram_work + 20 * q * q + q**3 / 30 <= passes * columns.entries
 
     @property
     def _by_kernel(self) -> bool:

@@ -33,7 +33,7 @@ class Finish:
             x=vector,
             weights=weights,
             support=support,
-            used=[x.ledger.atom(int(k)) for k in support],
+            used=x.ledger.atoms_at(support),
             size=x.ledger.size,
             value=value,
             slope=slope,

@@ -78,7 +78,7 @@ def path(
         scaled = penalty.times(strength)
         runs.append(solve(f, atoms, method, penalty=scaled, coef0=coef, **options))
         coef = runs[-1].coef.toarray()
-    return PenaltyPath(lambdas, tuple(runs))
+    return PenaltyPath(lambdas, tuple(runs), _charged(f, penalty, runs[0].size))
 
 
 def strongest(f: Objective, atoms: object, penalty: Penalty, **options: Any) -> float:
@@ -88,9 +88,7 @@ def strongest(f: Objective, atoms: object, penalty: Penalty, **options: Any) -> 
     if finite is None:
         raise InputError(f"atoms: expected a finite set, which has coefficients, got {atoms!r}")
     weights, lower, upper = penalty.parts(len(finite))
-    charged = weights > 0
-    if f.intercept:
-        charged[-1] = False
+    charged = _charged(f, penalty, len(finite))
     if not charged.any():
         raise InputError(
             f"penalty: expected one with weights for λ to multiply, such as L1(1), got {penalty!r}"
@@ -119,10 +117,13 @@ class PenaltyPath:
         λ, decreasing.
     runs
         The result of `solve` at each of them.
+    charged
+        Which coefficients have a weight.
     """
 
     strengths: Array
     runs: tuple[Result, ...]
+    charged: Array
 
     def __len__(self) -> int:
         return len(self.runs)
@@ -181,6 +182,14 @@ class PenaltyPath:
         from pursuit import plots
 
         return plots.penalty_path(self, ax=ax, **options)
+
+
+def _charged(f: Objective, penalty: Penalty, n: int) -> Array:
+    """Which coefficients have a weight: an intercept has none."""
+    charged: Array = penalty.parts(n).weights > 0
+    if f.intercept:
+        charged[-1] = False
+    return charged
 
 
 def _row_of(name: str, values: object) -> Array:
