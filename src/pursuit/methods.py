@@ -244,9 +244,10 @@ NAMED: dict[str, Callable[[], Method]] = {
     "orthogonal": orthogonal,
     "local-orthogonal": local_orthogonal,
     "blended": blended,
-    "working-set": working_set,
 }
-
+"""Those for any f over any set, or any that has what they ask for."""
+FOR_LINEAR_MODELS: dict[str, Callable[[], Method]] = {"working-set": working_set}
+"""Those for linear models over `Coordinates`."""
 
 ALSO_CALLED = {"mp": "matching-pursuit", "omp": "orthogonal"}
 """The field's short names."""
@@ -262,8 +263,9 @@ def as_method(method: str | Method) -> Method:
     if isinstance(method, Method):
         return method
     name = full_name(method)
-    if not isinstance(name, str) or name not in NAMED:
+    known = NAMED | FOR_LINEAR_MODELS
+    if not isinstance(name, str) or name not in known:
         raise InputError(
-            f"method: expected one of {', '.join(NAMED)}, or a Method, got {shown(method)}"
+            f"method: expected one of {', '.join(known)}, or a Method, got {shown(method)}"
         )
-    return NAMED[name]()
+    return known[name]()

@@ -16,7 +16,7 @@ from pursuit.active.columns import Columns
 from pursuit.active.terms import Face, Terms
 from pursuit.base.validation import Array
 
-EPOCHS, CHEAP, LARGE = (3, 50), 200_000, 100
+EPOCHS, CHEAP, LARGE = (3, 50), 1_000_000, 100
 """The fewest and the most epochs of coordinate descent between two steps on the support; so many
 multiplications are nothing, and an epoch takes the time of as many rows of a factorisation."""
 ROUNDS = 60

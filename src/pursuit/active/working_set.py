@@ -31,7 +31,8 @@ from pursuit.rules.memory import Memory
 from pursuit.rules.run import Progress, Run
 
 FEWEST, MOST = 10, 100
-"""Coefficients of a first working set: a tenth of all, but between these."""
+"""Coefficients of a first working set: a tenth of all, but between these; and all of them where
+there are no more than the latter."""
 GOAL = 0.1
 """The share of the largest distance at which a working set has done its work."""
 FORCING = 0.1
@@ -192,7 +193,7 @@ class _WorkingSetRun:
         used = (w != 0) | self.terms.unbound
         k = min(d, max(FEWEST, min(MOST, d // 10), 2 * int(np.count_nonzero(used))))
         rank = np.where(used, inf, distances)
-        if k == d:
+        if k == d or d <= MOST:
             return np.arange(d)
         places = np.argpartition(rank, d - k)[d - k :]
         places.sort()
