@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from pursuit.active.blended import Blended as Blended
     from pursuit.active.orthogonal import Corrective as Corrective
     from pursuit.active.orthogonal import LocalCorrective as LocalCorrective
+    from pursuit.active.working_set import WorkingSet as WorkingSet
     from pursuit.atoms import AtomSet as AtomSet
     from pursuit.atoms import Cone as Cone
     from pursuit.atoms import Coordinates as Coordinates
@@ -101,6 +102,8 @@ if TYPE_CHECKING:
     from pursuit.solving.driver import solve as solve
     from pursuit.solving.inner_product import InnerProduct as InnerProduct
     from pursuit.solving.observing import Snapshot as Snapshot
+    from pursuit.solving.penalty_path import PenaltyPath as PenaltyPath
+    from pursuit.solving.penalty_path import path as path
     from pursuit.solving.results import Result as Result
     from pursuit.solving.results import Trace as Trace
     from pursuit.solving.state import State as State
@@ -164,6 +167,7 @@ _HOME = {
     "Blended": "active.blended",
     "Corrective": "active.orthogonal",
     "LocalCorrective": "active.orthogonal",
+    "WorkingSet": "active.working_set",
     "Greedy": "rules.advances",
     "Adaptive": "acceleration.adaptive",
     "Conjugate": "acceleration.accelerated",
@@ -172,6 +176,8 @@ _HOME = {
     "Method": "methods",
     "solve": "solving.driver",
     "InnerProduct": "solving.inner_product",
+    "path": "solving.penalty_path",
+    "PenaltyPath": "solving.penalty_path",
     "decompose": "decomposing",
     "Book": "decomposing",
     "encode": "encoding",

@@ -17,6 +17,7 @@ shuffled                        the same, in drawn orders   shuffled CD with New
 orthogonal                      fully corrective            forward selection
 local-orthogonal                corrective near the atom    steepest coordinate descent
 blended                         Combettes & Pokutta 2019    blended coordinate descent
+working-set                     (not in it)                 prox-Newton on working sets
 ==============================  ==========================  =================================
 
 `solve` and `encode` take ``"mp"`` for matching-pursuit and ``"omp"`` for orthogonal.
@@ -31,6 +32,7 @@ from pursuit.acceleration.accelerated import Conjugate
 from pursuit.acceleration.adaptive import Adaptive, largest_curvature
 from pursuit.active.blended import Blended
 from pursuit.active.orthogonal import Corrective, LocalCorrective
+from pursuit.active.working_set import WorkingSet
 from pursuit.base.errors import InputError
 from pursuit.base.validation import shown
 from pursuit.rules.advances import Advance, Greedy
@@ -209,6 +211,16 @@ def blended(*, kappa: float = 4.0) -> Method:
     return Method("blended", Blended(kappa), Plain())
 
 
+def working_set() -> Method:
+    """Prox-Newton on working sets, for linear models over `Coordinates` with any penalty.
+
+    The coefficients in use and those farthest from optimal are corrected together: a quadratic
+    model of the losses is minimised with the penalty by epochs of coordinate descent that take
+    turns with Newton steps on the support.
+    """
+    return Method("working-set", WorkingSet(), Plain())
+
+
 def gradient_free(*, sampling: object | None = None) -> Method:
     """Gradient-free pursuit: z ~ p, then the minimiser of f along z found from values alone.
 
@@ -233,7 +245,9 @@ NAMED: dict[str, Callable[[], Method]] = {
     "local-orthogonal": local_orthogonal,
     "blended": blended,
 }
-
+"""Those for any f over any set, or any that has what they ask for."""
+FOR_LINEAR_MODELS: dict[str, Callable[[], Method]] = {"working-set": working_set}
+"""Those for linear models over `Coordinates`."""
 
 ALSO_CALLED = {"mp": "matching-pursuit", "omp": "orthogonal"}
 """The field's short names."""
@@ -249,8 +263,9 @@ def as_method(method: str | Method) -> Method:
     if isinstance(method, Method):
         return method
     name = full_name(method)
-    if not isinstance(name, str) or name not in NAMED:
+    known = NAMED | FOR_LINEAR_MODELS
+    if not isinstance(name, str) or name not in known:
         raise InputError(
-            f"method: expected one of {', '.join(NAMED)}, or a Method, got {shown(method)}"
+            f"method: expected one of {', '.join(known)}, or a Method, got {shown(method)}"
         )
-    return NAMED[name]()
+    return known[name]()

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
     from pursuit.rates import Rate
     from pursuit.solving.path import SupportPath
+    from pursuit.solving.penalty_path import PenaltyPath
     from pursuit.solving.results import Trace
 
 # Okabe and Ito's colours are told apart by colour-blind readers; a line style goes with each,
@@ -120,6 +121,33 @@ def path(
     ax.set_ylabel("f(x)" if floor == 0 else "f(x) − f*")
     if label:
         ax.legend()
+    return ax
+
+
+def penalty_path(
+    path: PenaltyPath, ax: Axes | None = None, *, labels: Sequence[str] | None = None
+) -> Axes:
+    """Coefficients against λ on a logarithmic scale, which falls to the right.
+
+    The largest at the end of the path are drawn in colour, with their `labels` or their numbers at
+    the margin; the others are grey. Coefficients without a weight, such as an intercept, are not
+    drawn.
+    """
+    ax = axes(ax)
+    coefs = np.where(path.charged, path.coefs.toarray(), 0.0)
+    order = np.argsort(-np.abs(coefs[-1]), kind="stable")
+    named, used = order[: len(COLOURS) - 1], np.flatnonzero(coefs.any(axis=0))
+    rest = np.setdiff1d(used, named)
+    ax.plot(path.strengths, coefs[:, rest], color="0.8", linewidth=0.7, zorder=1)
+    for k, j in enumerate(named[coefs[-1, named] != 0]):
+        name = str(j) if labels is None else labels[j]
+        ax.plot(path.strengths, coefs[:, j], label=name, linewidth=1.4, **look(k))
+    ax.axhline(0, color="0.5", linewidth=0.6)
+    ax.set_xscale("log")
+    ax.set_xlim(path.strengths[0], path.strengths[-1])
+    ax.set_xlabel("λ")
+    ax.set_ylabel("coefficient")
+    ax.legend(fontsize="small", loc="upper left", bbox_to_anchor=(1, 1), frameon=False)
     return ax
 
 

@@ -16,8 +16,11 @@ SNAPSHOT = Path(__file__).with_name("public_names.txt")
 HEAVY = ("numba", "sklearn", "matplotlib", "plotly", "scipy.optimize", "torch", "dask", "pandas")
 
 
+METHODS = [*methods.NAMED, *methods.FOR_LINEAR_MODELS]
+
+
 def names():
-    return sorted([*pursuit.__all__, *(f"method {name}" for name in methods.NAMED)])
+    return sorted([*pursuit.__all__, *(f"method {name}" for name in METHODS)])
 
 
 def test_the_public_names_are_those_of_the_snapshot():
@@ -36,7 +39,7 @@ def test_every_public_name_can_be_had_and_says_what_it_is():
 
 
 def test_each_method_is_a_function_in_snake_case():
-    for name in methods.NAMED:
+    for name in METHODS:
         function = getattr(methods, name.replace("-", "_"))
         assert function() == methods.as_method(name)
         assert function().name == name

@@ -26,6 +26,8 @@ STEP = 16
 def times(A: Any, x: Array) -> Array:
     """A x, for an array, a sparse array or a linear operator A."""
     if not isinstance(A, np.ndarray) or A.size < LARGE:
+        if x.ndim == 1 and hasattr(A, "indptr") and not x.any():  # where a run begins
+            return np.zeros(A.shape[0], np.result_type(A.dtype, x))
         product: Array = A @ x
         return product
     if x.ndim == 2:

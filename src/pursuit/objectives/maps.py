@@ -33,7 +33,7 @@ def magnitudes(A: Any, x: Array) -> Array:
 
 
 def linear_map(name: str, value: Any) -> Any:
-    """A dense array, or a sparse array or linear operator left as it is."""
+    """A dense array, or a sparse array, by rows or by columns, or an operator, left as it is."""
     from scipy.sparse import issparse
     from scipy.sparse.linalg import LinearOperator
 
@@ -44,15 +44,16 @@ def linear_map(name: str, value: Any) -> Any:
     if issparse(value):
         # Its own entries are checked; one without any is the zero map.
         data = real_array(name, value.data) if value.nnz else value.data.astype(np.float64)
-        return value.tocsr().astype(data.dtype, copy=False)
+        kept = value if value.format in ("csr", "csc") else value.tocsr()
+        return kept.astype(data.dtype, copy=False)
     return real_array(name, value, ndim=2)
 
 
 def by_columns(X: Any) -> Any:
     """A sparse array by columns, without duplicate entries; the one given is left as it is."""
     columns = X.tocsc()
-    if columns is X or not columns.has_canonical_format:
-        columns = columns.copy()
+    if not columns.has_canonical_format:
+        columns = columns.copy() if columns is X else columns
         columns.sum_duplicates()
     return columns
 

@@ -95,6 +95,18 @@ class Penalty(ABC):
             return self
         return Separable(weights, *(_toward_zero(bound, dtype) for bound in bounds))
 
+    def times(self, factor: float) -> Penalty:
+        """g with its weights multiplied by a factor and the bounds that it has."""
+        weights, lower, upper = self.terms
+        return Separable(np.minimum(np.multiply(weights, factor), LARGEST), lower, upper)
+
+    def only(self, places: Array, n: int) -> Penalty:
+        """g for n atoms of which all but those at some places are to stay at zero."""
+        weights, lower, upper = (np.zeros_like(part) for part in self.parts(n))
+        for new, part in zip((weights, lower, upper), self.parts(n), strict=True):
+            new[places] = part[places]
+        return Separable(weights, lower, upper)
+
     def freed(self, places: Array, n: int) -> Penalty:
         """g for n atoms, but nothing for those at some places."""
         weights, lower, upper = (part.copy() for part in self.parts(n))

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from pursuit.atoms.base import Atom, AtomSet, FiniteAtoms
+from pursuit.base.validation import Array
 
 
 @dataclass
@@ -55,6 +56,11 @@ class Ledger:
     def atom(self, place: int) -> Atom:
         """The atom of an entry."""
         return self.seen[place] if self.finite is None else place
+
+    def atoms_at(self, places: Array) -> list[Atom]:
+        """The atoms of some entries."""
+        listed: list[int] = places.tolist()
+        return listed if self.finite is not None else [self.seen[place] for place in listed]
 
     def restore(self, handles: list[Atom]) -> None:
         self.seen[:] = handles

@@ -23,6 +23,14 @@ class LinearPoint(AmbientPoint):
         if self.image.dtype == np.float64:
             self.known = samples
 
+    def settle(self, x: Array, image: Array, samples: Expansion) -> None:
+        """Go to an x of the axes whose image is known, and the samples there."""
+        self.x[...], self.image[...] = x, image
+        self.coef[...] = x - self.x0
+        self.counts.products += 1
+        self._changed()
+        self.know(samples)
+
     def value(self) -> float:
         return super().value() if self.known is None else self.f.whole(self.x, self.known.value)
 

@@ -14,12 +14,13 @@ from pursuit.base.progress import bar
 from pursuit.base.status import Status
 from pursuit.base.threads import Crew
 from pursuit.base.validation import count, non_negative
-from pursuit.methods import Method, as_method
+from pursuit.methods import Method
 from pursuit.objectives.base import Objective
 from pursuit.objectives.problem import Problem
 from pursuit.penalties import Penalty
 from pursuit.solving.beginning import Beginning
 from pursuit.solving.checkpoint import continue_from
+from pursuit.solving.choosing import chosen
 from pursuit.solving.finish import Finish
 from pursuit.solving.loop import Loop
 from pursuit.solving.observing import Callback
@@ -33,7 +34,7 @@ from pursuit.solving.stopping import Stopping
 def solve(
     f: Objective,
     atoms: object,
-    method: str | Method = "matching-pursuit",
+    method: str | Method | None = None,
     x0: object | None = None,
     *,
     coef0: object | None = None,
@@ -65,7 +66,10 @@ def solve(
     atoms
         The set of atoms, e.g. ``Dictionary(rows)``; or the rows themselves, as an array.
     method
-        A name of `pursuit.methods`, or what one of its functions returns.
+        A name of `pursuit.methods`, or what one of its functions returns. Where not given, one
+        that suits, which the result names: for a linear model over `Coordinates` ``"working-set"``
+        with a penalty, with a sparse X or where its Hessian is small, else ``"accelerated"``; for
+        anything else, and with `max_atoms`, ``"matching-pursuit"``.
     x0, coef0
         Where to start: a point of lin(A), or coefficients of the atoms. Zero if not given. The
         weights of the result count from x0, and include coef0. Over a `Cone`, coef0 alone.
@@ -142,7 +146,9 @@ def solve(
     >>> result.status.name, result.coef.toarray().round(5).tolist()
     ('CONVERGED', [1.33333, 1.0])
     """
-    given, rules = Problem(f, penalised(f, as_atoms(atoms), penalty)), as_method(method)
+    own = as_atoms(atoms)
+    given = Problem(f, penalised(f, own, penalty))
+    rules, why = chosen(method, given, own, few=max_atoms is not None)
     check_penalty(given.atoms, rules, x0)
     if callback is not None and not callable(callback):
         raise InputError(f"callback: expected a function, got {type(callback).__name__}")
@@ -154,7 +160,7 @@ def solve(
     with np.errstate(invalid="ignore"), Crew(thread_count(threads)):
         limit = None if gram_bytes is None else count("gram_bytes", gram_bytes)
         posed = Posed.of(given, rules, x0, coef0, unit_atoms, seed)
-        begin, finish = Beginning(posed, rules, stop, looks, limit), Finish(posed, rules)
+        begin, finish = Beginning(posed, rules, stop, looks, limit), Finish(posed, rules, why)
         loop = begin()
         if resume is not None:
             loop.keeper.resumed = continue_from(loop.running, resume)

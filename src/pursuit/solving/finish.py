@@ -21,6 +21,8 @@ class Finish:
 
     posed: Posed
     rules: Method
+    why: str = ""
+    """What the method was chosen for, where nobody named one."""
 
     @np.errstate(over="ignore", invalid="ignore")
     def __call__(self, running: Running, status: Status, message: str) -> Result:
@@ -31,13 +33,14 @@ class Finish:
             x=vector,
             weights=weights,
             support=support,
-            used=[x.ledger.atom(int(k)) for k in support],
+            used=x.ledger.atoms_at(support),
             size=x.ledger.size,
             value=value,
             slope=slope,
             status=status,
             message=message,
             method=self.rules.name,
+            why=self.why,
             iterations=running.run.t,
             seconds=running.seconds,
             counts=x.counts,

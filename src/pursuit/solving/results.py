@@ -134,6 +134,8 @@ class Result:
         f(x) and max \\|⟨∇f(x), z⟩\\| over the atoms that the method ran on, both at this x and in
         float64, whatever the run kept up to date on its way. With a penalty g: f(x) + g(w), and the
         largest distance of −⟨∇f(x), z_j⟩ from ∂g_j(w_j).
+    method, why
+        The name of the method, and what it was chosen for where nobody named one.
     status, message, success
         How it ended, in words, and whether a stopping test was met.
     iterations, counts, trace, seconds
@@ -164,6 +166,7 @@ class Result:
     state: State
     origin: Origin | None = None
     path: SupportPath | None = None
+    why: str = ""
 
     @property
     def success(self) -> bool:
@@ -198,7 +201,7 @@ class Result:
 
     def _facts(self) -> dict[str, str]:
         return {
-            "method": self.method,
+            "method": f"{self.method}, chosen for {self.why}" if self.why else self.method,
             "status": f"{self.status.name}: {self.message}",
             "value": f"{self.value:.10g}",
             "slope": f"{self.slope:.4g}",

@@ -1,0 +1,213 @@
+"""A quadratic model of a linear model on a working set, minimised with its penalty.
+
+Epochs of coordinate descent find out which coefficients stay, and Newton steps on the face of
+those (signs kept, no bound crossed) find their values: what `orthogonal` does, carried over to
+penalties. Where a step leaves the face it is clipped, or ends on the edge.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+
+import numpy as np
+
+from pursuit.active.columns import Columns
+from pursuit.active.terms import Face, Terms
+from pursuit.base.validation import Array
+
+EPOCHS, CHEAP, LARGE = (3, 50), 1_000_000, 100
+"""The fewest and the most epochs of coordinate descent between two steps on the support; so many
+multiplications are nothing, and an epoch takes the time of as many rows of a factorisation."""
+ROUNDS = 60
+"""The most of these steps."""
+CLIPPED = 0.25
+"""The share of its promise that a clipped step has to keep."""
+JITTER = 1e-13
+"""Of the largest curvature: what keeps a Gram matrix of dependent columns definite."""
+CG_ROUNDS, CG_STEPS = 10, 60
+"""The most of them where they are made by conjugate gradients, and the most steps of these."""
+
+
+class QuadraticModel(ABC):
+    """c·δ + ½ δᵀHδ + penalty(w + δ), H = Xᵀ diag(h) X + diag(l2)."""
+
+    @abstractmethod
+    def minimise(self, w: Array, c: Array, enough: float) -> Array:
+        """The w at which slopes are `enough` small, from one with slopes c."""
+
+
+class DescentModel(QuadraticModel):
+    """Minimised by coordinate descent and steps on faces."""
+
+    terms: Terms
+    rounds: int = ROUNDS
+    fewest: int = EPOCHS[0]
+
+    def minimise(self, w: Array, c: Array, enough: float) -> Array:
+        w, self.epochs = w.copy(), self.fewest
+        self._begin(w, c)
+        for _ in range(self.rounds):
+            if not self.terms.smooth and self._epochs(w, enough) <= enough:
+                break
+            slopes = self._slopes(w)
+            if self.terms.smooth and np.abs(slopes).max() <= enough:
+                break
+            face = self.terms.face(w)
+            if not len(face.places):
+                continue
+            self._move(w, face, self._step(face, slopes, enough))
+        return w
+
+    def _step(self, face: Face, slopes: Array, enough: float) -> Array:
+        """The minimiser on the face, or a step towards it that stays there."""
+        tilted = slopes[face.places] + face.tilt
+        step, curved = self._newton(face, tilted, enough)
+        if not face.leaves(step):
+            return step
+        promise = tilted @ step + 0.5 * step @ curved(step)
+        clipped = face.clipped(step)
+        kept = tilted @ clipped + 0.5 * clipped @ curved(clipped)
+        if kept <= CLIPPED * promise:
+            return clipped
+        self.epochs = min(2 * self.epochs, EPOCHS[1])  # signs are not found yet
+        return face.up_to_edge(step)
+
+    @abstractmethod
+    def _begin(self, w: Array, c: Array) -> None:
+        """Be at w, with slopes c."""
+
+    @abstractmethod
+    def _epochs(self, w: Array, enough: float) -> float:
+        """Epochs of coordinate descent; by how much the last one changed a slope at most."""
+
+    @abstractmethod
+    def _slopes(self, w: Array) -> Array:
+        """Of the model without its penalty."""
+
+    @abstractmethod
+    def _newton(
+        self, face: Face, tilted: Array, enough: float
+    ) -> tuple[Array, Callable[[Array], Array]]:
+        """The minimiser on the space of the face, and what applies H there."""
+
+    @abstractmethod
+    def _move(self, w: Array, face: Face, step: Array) -> None:
+        """Make a step on a face."""
+
+
+class GramModel(DescentModel):
+    """H as a matrix."""
+
+    def __init__(self, gram: Array, terms: Terms) -> None:
+        self.terms = terms
+        self.H = gram
+        self.H.flat[:: len(gram) + 1] += terms.l2
+        # As many as cost next to nothing, or about what a factorisation does.
+        most = max(EPOCHS[0], CHEAP // len(gram) ** 2, len(gram) // LARGE)
+        self.fewest = min(most, EPOCHS[1])
+
+    def _begin(self, w: Array, c: Array) -> None:
+        self.c = c.copy()
+
+    def _epochs(self, w: Array, enough: float) -> float:
+        from pursuit.kernels.working_set import gram_epochs
+
+        return gram_epochs(self.H, self.c, w, *self.terms.parts, self.epochs, enough)
+
+    def _slopes(self, w: Array) -> Array:
+        return self.c
+
+    def _newton(
+        self, face: Face, tilted: Array, enough: float
+    ) -> tuple[Array, Callable[[Array], Array]]:
+        from scipy.linalg.lapack import dposv
+
+        whole = len(face.places) == len(self.H)
+        H = self.H if whole else self.H[np.ix_(face.places, face.places)]
+        definite = H.T.copy(order="F")
+        jitter = JITTER * max(float(definite.diagonal().max()), 1e-300)
+        info = 1
+        while info:
+            definite.flat[:: len(definite) + 1] += jitter
+            _, step, info = dposv(definite, -tilted, lower=0)
+            jitter *= 100
+        return step, H.__matmul__
+
+    def _move(self, w: Array, face: Face, step: Array) -> None:
+        w[face.places] += step
+        if len(face.places) == len(w):
+            self.c += self.H @ step
+        else:
+            self.c += step @ self.H[face.places]
+
+
+class ResidualModel(DescentModel):
+    """H by its columns: v = g + h·(Xδ) is kept."""
+
+    rounds = CG_ROUNDS
+
+    def __init__(self, columns: Columns, g: Array, h: Array, terms: Terms) -> None:
+        self.terms, self.columns = terms, columns
+        self.g, self.h = g, h
+        self.curvatures = columns.curvatures(h) + terms.l2
+
+    def _begin(self, w: Array, c: Array) -> None:
+        self.v = self.g.copy()
+
+    def _epochs(self, w: Array, enough: float) -> float:
+        from pursuit.kernels.working_set import residual_epochs
+
+        samples = (*self.columns.operands, self.h, self.v, self.curvatures)
+        penalised = (self.terms.l2, w, *self.terms.parts)
+        return residual_epochs(*samples, *penalised, self.epochs, enough)
+
+    def _slopes(self, w: Array) -> Array:
+        slopes: Array = self.columns.correlate(self.v) + self.terms.l2 * w
+        return slopes
+
+    def _newton(
+        self, face: Face, tilted: Array, enough: float
+    ) -> tuple[Array, Callable[[Array], Array]]:
+        places, l2 = face.places, self.terms.l2[face.places]
+        columns = self.columns
+        if len(places) < columns.shape[1]:
+            columns = columns.part(places)
+
+        def curved(step: Array) -> Array:
+            bent: Array = columns.correlate(self.h * columns.combine(step)) + l2 * step
+            return bent
+
+        share = max(0.01, 0.3 * enough / max(float(np.abs(tilted).max()), 1e-300))
+        return conjugate_gradients(curved, -tilted, self.curvatures[places], share), curved
+
+    def _move(self, w: Array, face: Face, step: Array) -> None:
+        w[face.places] += step
+        spread = np.zeros(len(w))
+        spread[face.places] = step
+        self.v += self.h * self.columns.combine(spread)
+
+
+def conjugate_gradients(
+    curved: Callable[[Array], Array], b: Array, diagonal: Array, share: float
+) -> Array:
+    """Steps towards Hx = b, preconditioned by a diagonal, until ‖residual‖ has such a share."""
+    scale = 1 / np.maximum(diagonal, 1e-300)
+    x, residual = np.zeros_like(b), b.copy()
+    towards = scale * residual
+    direction, inner = towards, float(residual @ towards)
+    first = inner
+    for _ in range(CG_STEPS):
+        bent = curved(direction)
+        curvature = float(direction @ bent)
+        if not curvature > 0:
+            break
+        length = inner / curvature
+        x += length * direction
+        residual -= length * bent
+        towards = scale * residual
+        before, inner = inner, float(residual @ towards)
+        if inner <= share * share * first:
+            break
+        direction = towards + (inner / before) * direction
+    return x

@@ -1,0 +1,199 @@
+"""path(): the minimisers of f + λg for many λ, each run from the one before."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from math import inf
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from pursuit.atoms.dictionary import as_atoms
+from pursuit.base.errors import InputError
+from pursuit.base.status import Status
+from pursuit.base.validation import Array, count, positive, real_array
+from pursuit.objectives.base import Objective
+from pursuit.penalties import L1, Penalty
+from pursuit.solving.driver import solve
+from pursuit.solving.results import Result
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+    from pursuit.methods import Method
+
+
+def path(
+    f: Objective,
+    atoms: object,
+    penalty: Penalty | None = None,
+    method: str | Method | None = None,
+    *,
+    strengths: object | None = None,
+    points: int = 50,
+    least: float = 1e-3,
+    **options: Any,
+) -> PenaltyPath:
+    """Minimise f + λg for decreasing λ, each run started at the minimiser before.
+
+    Parameters
+    ----------
+    f, atoms, method
+        See `pursuit.solve`.
+    penalty
+        g at λ = 1: its weights are multiplied by λ, its bounds stay. ``L1(1)`` where not given.
+    strengths
+        The λ, which are taken in decreasing order. Where not given: `points` of them, evenly spaced
+        in their logarithm, from the least λ at which no coefficient with a weight is in use down to
+        `least` times that.
+    points, least
+        See `strengths`.
+    **options
+        Of `pursuit.solve`, for every run: `tol`, `gap`, `max_iter`, `threads`, …
+
+    Returns
+    -------
+    PenaltyPath
+        Coefficients, values and duality gaps, one for each λ; `plot()` draws them.
+
+    Examples
+    --------
+    >>> from pursuit import Coordinates, SquaredDistance, path
+    >>> found = path(SquaredDistance([3.0, -0.5, -2.0]), Coordinates(3), strengths=[2.5, 1.0])
+    >>> found.coefs.toarray().tolist()
+    [[0.5, 0.0, 0.0], [2.0, 0.0, -1.0]]
+    """
+    atoms = as_atoms(atoms)
+    penalty = L1(1.0) if penalty is None else penalty
+    coef = options.pop("coef0", None)
+    if strengths is None:
+        top = strongest(f, atoms, penalty, **options)
+        ratio = positive("least", least)
+        lambdas = np.geomspace(top, ratio * top, count("points", points, minimum=1))
+    else:
+        lambdas = -np.sort(-_row_of("strengths", strengths))
+    runs = []
+    for strength in lambdas.tolist():
+        scaled = penalty.times(strength)
+        runs.append(solve(f, atoms, method, penalty=scaled, coef0=coef, **options))
+        coef = runs[-1].coef.toarray()
+    return PenaltyPath(lambdas, tuple(runs), _charged(f, penalty, runs[0].size))
+
+
+def strongest(f: Objective, atoms: object, penalty: Penalty, **options: Any) -> float:
+    """The least λ at which no coefficient with a weight is in use at a minimiser of f + λg."""
+    atoms = as_atoms(atoms)
+    finite = atoms.finite
+    if finite is None:
+        raise InputError(f"atoms: expected a finite set, which has coefficients, got {atoms!r}")
+    weights, lower, upper = penalty.parts(len(finite))
+    charged = _charged(f, penalty, len(finite))
+    if not charged.any():
+        raise InputError(
+            f"penalty: expected one with weights for λ to multiply, such as L1(1), got {penalty!r}"
+        )
+    x = f.origin(atoms)
+    if not charged.all():  # those without a weight find their place first
+        alone = penalty.only(np.flatnonzero(~charged), len(finite))
+        x = solve(f, atoms, penalty=alone, **options).x
+    c = finite.correlate(f.gradient(x.astype(np.float64)))
+    pull = np.maximum(np.where(upper > 0, -c, -inf), np.where(lower < 0, c, -inf))
+    strength = float((pull[charged] / weights[charged]).max())
+    if not strength > 0:
+        raise InputError(
+            "penalty: no coefficient leaves zero at any λ; expected strengths, or other bounds"
+        )
+    return strength
+
+
+@dataclass(frozen=True)
+class PenaltyPath:
+    """What `pursuit.path` found.
+
+    Attributes
+    ----------
+    strengths
+        λ, decreasing.
+    runs
+        The result of `solve` at each of them.
+    charged
+        Which coefficients have a weight.
+    """
+
+    strengths: Array
+    runs: tuple[Result, ...]
+    charged: Array
+
+    def __len__(self) -> int:
+        return len(self.runs)
+
+    @cached_property
+    def coefs(self) -> Any:
+        """The coefficients, one sparse row for each λ."""
+        from scipy.sparse import csr_array
+
+        ends = np.cumsum([0, *(len(run.support) for run in self.runs)])
+        places = np.concatenate([run.support for run in self.runs])
+        weights = np.concatenate([run.weights for run in self.runs])
+        return csr_array((weights, places, ends), shape=(len(self), self.runs[0].size))
+
+    @cached_property
+    def values(self) -> Array:
+        """f + λg."""
+        return np.array([run.value for run in self.runs])
+
+    @cached_property
+    def gaps(self) -> Array:
+        """By how much that is above the minimum at most; inf where no bound is known."""
+        return np.array([run.gap for run in self.runs])
+
+    @cached_property
+    def sizes(self) -> Array:
+        """Numbers of coefficients in use."""
+        return np.array([len(run.support) for run in self.runs])
+
+    @property
+    def success(self) -> bool:
+        """Whether every run met its stopping test."""
+        return all(run.success for run in self.runs)
+
+    def __str__(self) -> str:
+        ended = {run.status for run in self.runs}
+        status = ", ".join(s.name for s in Status if s in ended)
+        seconds, iterations = (
+            sum(getattr(run, name) for run in self.runs) for name in ("seconds", "iterations")
+        )
+        rows = {
+            "λ": f"{self.strengths[0]:.4g} … {self.strengths[-1]:.4g}, {len(self)} of them",
+            "method": str(self.runs[0].method),
+            "status": status,
+            "in use": f"{self.sizes[0]} … {self.sizes[-1]} of {self.runs[0].size} coefficients",
+            "value": f"{self.values[0]:.6g} … {self.values[-1]:.6g}",
+            "gap": f"at most {self.gaps.max():.2g}",
+            "iterations": f"{iterations} in {seconds:.3g} s",
+        }
+        return "\n".join(f"{name:>11}: {text}" for name, text in rows.items())
+
+    __repr__ = __str__
+
+    def plot(self, ax: Axes | None = None, **options: Any) -> Axes:
+        """Coefficients against λ; see `pursuit.plots.penalty_path`."""
+        from pursuit import plots
+
+        return plots.penalty_path(self, ax=ax, **options)
+
+
+def _charged(f: Objective, penalty: Penalty, n: int) -> Array:
+    """Which coefficients have a weight: an intercept has none."""
+    charged: Array = penalty.parts(n).weights > 0
+    if f.intercept:
+        charged[-1] = False
+    return charged
+
+
+def _row_of(name: str, values: object) -> Array:
+    array = np.atleast_1d(real_array(name, values)).astype(np.float64)
+    if array.ndim != 1 or not len(array) or array.min() <= 0:
+        raise InputError(f"{name}: expected numbers above 0, got {values!r}")
+    return array
