@@ -156,3 +156,14 @@ def test_float32_comes_within_its_rounding_and_stays_what_it_is():
         assert result.status.name in ("CONVERGED", "STALLED")
         exact = optimum(f.double(), penalty).x
         np.testing.assert_allclose(result.x, exact, atol=2e-5)
+
+
+def test_float32_stands_still_where_a_slope_drowns_in_a_weight():
+    X, y = samples(6)
+    f = LeastSquares(X.astype(np.float32), y.astype(np.float32))
+    peak = float(np.abs(f.gradient(np.zeros(6, np.float32))).max())
+    for share in (0.9, 0.999, 0.99999):  # the first slope is small beside the weight
+        result = optimum(f, L1(share * peak))
+        assert result.status.name in ("CONVERGED", "STALLED")
+        assert result.iterations < 500
+        assert result.slope <= 8 * np.finfo(np.float32).eps * peak
