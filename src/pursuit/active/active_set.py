@@ -19,7 +19,7 @@ import numpy as np
 
 from pursuit.active.newton import ACCURACY, Apply, descend
 from pursuit.atoms.base import Atom, FiniteAtoms
-from pursuit.base.growing import Numbers, Rows
+from pursuit.base.growing import Numbers, Rows, Table
 from pursuit.base.validation import Array
 from pursuit.objectives.problem import Problem
 from pursuit.points.base import Point
@@ -76,6 +76,8 @@ class Span(ABC):
 
     bounding = True
     """Whether the metric is known to bound the Hessian."""
+    gram: Table | None = None
+    """The metric, where it is the Hessian."""
 
     def __init__(self, problem: Problem) -> None:
         self.f, self.set = problem.f, problem.atoms

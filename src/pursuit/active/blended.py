@@ -9,7 +9,7 @@ import numpy as np
 
 from pursuit.active.active_set import ActiveMemory, Local, no_places, rounding
 from pursuit.active.newton import conjugate, descend
-from pursuit.active.restricted import QuadraticSpan, over
+from pursuit.active.restricted import over
 from pursuit.atoms import Atom
 from pursuit.atoms.forms import AtomForm
 from pursuit.base.errors import InputError
@@ -176,7 +176,7 @@ class _BlendedRun:
         if not promise > least:
             return 0.0, 0.0
         enough = max(promise / self.kappa, least)
-        if isinstance(self.span, QuadraticSpan):
+        if self.span.gram is not None:
             # Perhaps the minimiser along the new atom is good enough.
             gamma = c / length**2
             x.counts.products += self.span.share

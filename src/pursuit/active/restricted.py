@@ -38,6 +38,7 @@ class QuadraticSpan(Span):
     """A constant Hessian H: the metric zᵢᵀHzⱼ is the whole truth."""
 
     f: QuadraticObjective
+    gram: Table
 
     def __init__(self, problem: Problem) -> None:
         super().__init__(problem)

@@ -136,7 +136,7 @@ def learn(
             name, _method(name, source, lesson, atoms), source, lesson, limits, mark, checkpoint
         )
         if resume is not None:
-            run.restore(_state(resume))
+            run.restore(State.of(resume))
         total = None if source.total is None else source.total * lesson.passes
         with bar("learn", total, progress) as shown:
             return run(shown)
@@ -178,8 +178,3 @@ def _optional(
     check: Callable[[str, object], float], name: str, value: float | None
 ) -> float | None:
     return None if value is None else check(name, value)
-
-
-def _state(resume: object) -> State:
-    state = getattr(resume, "state", resume)
-    return state if isinstance(state, State) else State.load(state)  # type: ignore[arg-type]

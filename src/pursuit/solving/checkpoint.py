@@ -98,9 +98,7 @@ def state_of(running: Running) -> State:
 
 def continue_from(running: Running, source: State | Result | str | os.PathLike[str]) -> State:
     """Continue from a state of the same run."""
-    if isinstance(source, Result):
-        source = source.state
-    state = source if isinstance(source, State) else State.load(source)
+    state = State.of(source)
     if str(state.numbers.get("fingerprint")) != str(running.mark):
         raise InputError("resume: the checkpoint belongs to another problem, method, start or seed")
     try:

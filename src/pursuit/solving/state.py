@@ -37,6 +37,12 @@ class State:
         stored = load_archive(path, CHECKPOINT)
         return State(stored.arrays, stored.about)
 
+    @staticmethod
+    def of(source: Any) -> State:
+        """The state of a result, of itself, or of a file."""
+        state = getattr(source, "state", source)
+        return state if isinstance(state, State) else State.load(state)
+
 
 def fingerprint(*parts: object) -> str:
     """A short text that changes when one of the parts does."""
