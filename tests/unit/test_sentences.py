@@ -10,7 +10,6 @@ from pursuit import (
     AtomSet,
     Dictionary,
     FiniteAtoms,
-    InputError,
     Oracle,
     SquaredDistance,
     Status,

@@ -45,8 +45,8 @@ def gap(f: Objective, atoms: AtomSet, x: object | None = None) -> Constant:
         if mu_A.lower == 0:
             mu_A = growth(f, atoms)
         upper = seen.gap(mu_A.lower)
-        if f.lowest > -inf:  # no more is left than down to where f is never below
-            upper = min(upper, f.value(seen.point) - f.lowest)
+        if f.quadratic is not None and f.lowest > -inf:  # a sum of squares is never below zero
+            upper = min(upper, f.value(seen.point) - f.lowest + seen.off)
         return Constant(upper, Kind.UPPER, serves, confidence=mu_A.confidence)
     H = SpanHessian(quadratic, basis_of(atoms), tilt(atoms))
     parts, noise = _slopes(H, seen)
