@@ -132,7 +132,7 @@ class WorkingSetMemory(Memory):
 
 
 @dataclass
-class _WorkingPoint:
+class _Here:
     """Coefficients w, u = Xw, the samples there and f + g."""
 
     w: Array
@@ -177,13 +177,13 @@ class _WorkingSetRun:
         decrease = max(before - here.total - ROUNDING * abs(before), 0.0)
         return Progress(j, float(np.abs(change).max()), float(slopes[j]), slope, decrease)
 
-    def _look(self, x: LinearPoint) -> tuple[_WorkingPoint, Array]:
+    def _look(self, x: LinearPoint) -> tuple[_Here, Array]:
         """x in float64, and its slopes."""
         w, u = x.x.astype(np.float64), x.image.astype(np.float64)
         samples = x.known or self.f.expansion(u)
         x.know(samples)
         slopes = x.correlations().astype(np.float64, copy=False)
-        return _WorkingPoint(w, u, samples, samples.value + self.terms.value(w)), slopes
+        return _Here(w, u, samples, samples.value + self.terms.value(w)), slopes
 
     def _choose(self, w: Array, distances: Array) -> Array:
         """The coefficients in use, and as many of those that are farthest from optimal."""
@@ -221,7 +221,7 @@ class _Set:
         self._gram: GramModel | None = None
         self._kernel: KernelModel | None = None
 
-    def improve(self, here: _WorkingPoint, slopes: Array, slope: float) -> None:
+    def improve(self, here: _Here, slopes: Array, slope: float) -> None:
         """Models and steps towards their minimisers, until the set has done its work."""
         run, goal = self.run, GOAL * slope
         w, c = here.w[self.places], slopes[self.places]
@@ -243,7 +243,7 @@ class _Set:
 
     # The model ----------------------------------------------------------------------------
 
-    def _model(self, here: _WorkingPoint, slope: float) -> QuadraticModel:
+    def _model(self, here: _Here, slope: float) -> QuadraticModel:
         run = self.run
         bends = self._bends(here)
         if self._by_kernel:
@@ -258,7 +258,7 @@ class _Set:
             self._gram = GramModel(self._multiplied(memory.bends), self.terms)
         return self._gram
 
-    def _bends(self, here: _WorkingPoint) -> Array:
+    def _bends(self, here: _Here) -> Array:
         """Of the parabolas; at least something where a loss has straight pieces."""
         bends = here.samples.bends.astype(np.float64, copy=False)
         if self.run.f.growth < inf:
@@ -282,9 +282,7 @@ class _Set:
         work = self.columns.outer_work + n**3 / 3 + 30 * n * n
         return self.terms.ridge and n < d and work <= PASSES * self.columns.entries
 
-    def _search(
-        self, here: _WorkingPoint, w: Array, towards: Array, c: Array
-    ) -> tuple[Array, float]:
+    def _search(self, here: _Here, w: Array, towards: Array, c: Array) -> tuple[Array, float]:
         """Go towards the minimiser of a model; how far, as a share."""
         way = _Way(self, here, w, towards, c)
         if self.run.exact:
@@ -295,7 +293,7 @@ class _Set:
 class _Way:
     """From w towards the minimiser of a model on a working set."""
 
-    def __init__(self, of: _Set, here: _WorkingPoint, w: Array, towards: Array, c: Array) -> None:
+    def __init__(self, of: _Set, here: _Here, w: Array, towards: Array, c: Array) -> None:
         self.f, self.terms, self.here = of.run.f, of.terms, here
         self.w, self.towards, self.c = w, towards, c
         self.step = towards - w

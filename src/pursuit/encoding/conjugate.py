@@ -112,7 +112,7 @@ class Earlier:
         return self._images[: self._count], self._ways[: self._count]
 
 
-class HeldSignals:
+class ConjugateSignals:
     """The signals that are still held: every array has a column, or an entry, for each of them."""
 
     def __init__(self, frame: Frame, targets: Array, zero: Array) -> None:
@@ -168,7 +168,7 @@ class ConjugateBlock:
         self._rows, self._earlier = frame.rows, Earlier(memory, frame, m)
         self.statuses, self.steps = np.full(m, GOING, np.uint8), np.zeros(m, np.int64)
         self._ended = np.zeros((m, len(frame.rows)), targets.dtype)
-        self.held = HeldSignals(frame, targets, zero)
+        self.held = ConjugateSignals(frame, targets, zero)
         self.end(np.flatnonzero(self.held.flat(np.arange(m))), CONVERGED)
 
     @property
