@@ -1,7 +1,7 @@
 """Look for links of a built site that lead nowhere: ``python tools/links.py site``.
 
-Every ``href`` and ``src`` of every page must be a file of the site, with an element of the name after
-``#``. Addresses elsewhere are listed by nobody and fetched by no one.
+Every ``href`` and ``src`` of every page must be a file of the site, with an element of the name
+after ``#``. Addresses elsewhere are not looked at.
 """
 
 from __future__ import annotations

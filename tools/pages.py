@@ -13,6 +13,7 @@ import os
 import re
 import subprocess
 import sys
+import zlib
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -83,10 +84,15 @@ def run(name: str, code: str) -> Run:
     return Run(code, printed.read_text(encoding="utf-8"), pictures)
 
 
+def saved_pictures(code: str) -> list[str]:
+    """The files of pictures that some Python writes; what a comment says does not count."""
+    return re.findall(r'^[^#\n]*savefig\("(.*?)"', code, re.MULTILINE)
+
+
 def drawing_pages() -> dict[str, str]:
     """Pages whose Python saves pictures, and that Python."""
     pages = {path.name: "\n".join(blocks(path.read_text())) for path in sorted(DOCS.glob("*.md"))}
-    return {name: code for name, code in pages.items() if re.search(r'savefig\("', code)}
+    return {name: code for name, code in pages.items() if saved_pictures(code)}
 
 
 def run_all() -> tuple[dict[str, Run], dict[str, Run]]:
@@ -131,9 +137,9 @@ def gallery_index(runs: dict[str, Run]) -> str:
         cards.append(f"-   [{picture}]({name}.md)\n\n    [{title}]({name}.md)")
     body = "\n\n".join(cards)
     return (
-        "# Gallery\n\nShort scripts that run in seconds, on data that comes with scikit-learn or is "
-        "simulated. Each page has the whole script and what it prints.\n\n"
-        f'<div class="grid gallery" markdown>\n\n{body}\n\n</div>\n'
+        "# Gallery\n\nShort scripts that run in seconds, on data that comes with scikit-learn or "
+        "is simulated. Each page has the whole script and what it prints.\n\n"
+        f'<div class="gallery" markdown>\n\n{body}\n\n</div>\n'
     )
 
 
@@ -182,7 +188,7 @@ def rows_of_table(text: str, corner: str) -> list[list[str]]:
     for line in lines:
         if not line.startswith("|"):
             break
-        rows.append([cell.strip() for cell in line.strip().strip("|").split(" | ")])
+        rows.append([cell.strip() for cell in re.split(r"(?<!\\)\|", line)[1:-1]])
     return rows
 
 
@@ -267,8 +273,22 @@ def _missing(entry: Any) -> bool:
     return target in EXPECTED and not (DOCS / target).exists()
 
 
+def minimisers() -> Any:
+    """An extension of Markdown: the stars of f* and x* stand for minima, not for emphasis."""
+    from markdown.extensions import Extension
+    from markdown.inlinepatterns import SimpleTextInlineProcessor
+
+    class Minimisers(Extension):
+        def extendMarkdown(self, md: Any) -> None:
+            star = SimpleTextInlineProcessor(r"(?<![*\w])([fx]\*)(?![*\w])")
+            md.inlinePatterns.register(star, "minimisers", 65)  # before emphasis, after code
+
+    return Minimisers()
+
+
 def on_config(config: Any) -> Any:
     config.nav = [navigation(section) for section in config.nav]
+    config.markdown_extensions.append(minimisers())
     return config
 
 
@@ -304,3 +324,13 @@ def on_page_markdown(markdown: str, page: Any, config: Any, files: Any) -> str:
     if COMMANDS not in markdown:
         return markdown
     return markdown.replace(COMMANDS, TABLES.read_text(encoding="utf-8").partition("\n")[2].strip())
+
+
+def on_post_build(config: Any) -> None:
+    """Every public name must have become a place that can be linked to."""
+    inventory = (Path(config.site_dir) / "objects.inv").read_bytes()
+    packed = inventory.split(b"\n", 4)[4]
+    known = {line.split()[0] for line in zlib.decompress(packed).decode().splitlines()}
+    wanted = {f"pursuit.{name}" for names in reference().values() for name in names}
+    if wanted - known:
+        raise RuntimeError(f"without a place in the reference: {sorted(wanted - known)}")
