@@ -94,7 +94,7 @@ def commands(page):
 def test_every_command_and_option_of_the_pages_is_one_of_the_program(pursuit, monkeypatch):
     monkeypatch.setenv("COLUMNS", "200")
     told = {}
-    for page, words in ((page, words) for page in PAGES for words in commands(page)):
+    for page, words in [(path, words) for path in PAGES for words in commands(path)]:
         command = "" if words[0].startswith("-") else words[0]
         if command not in told:
             code, told[command], _ = pursuit(*[command] * bool(command), "--help")
