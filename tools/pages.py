@@ -75,7 +75,7 @@ def run(name: str, code: str) -> Run:
         environment = {**os.environ, "MPLBACKEND": "agg", "PURSUIT_DATA": str(folder)}
         command = [sys.executable, "-W", "error", "script.py"]
         done = subprocess.run(
-            command, cwd=folder, env=environment, capture_output=True, text=True, timeout=300
+            command, cwd=folder, env=environment, capture_output=True, text=True, timeout=1200
         )
         if done.returncode:
             raise RuntimeError(f"{name}: it failed while the site was built\n{done.stderr}")

@@ -15,7 +15,7 @@ atoms = np.random.default_rng(0).standard_normal((512, 64))
 signals = da.random.default_rng(1).standard_normal((48_000, 64), chunks=(4_000, 64))
 encode(signals[:10].compute(), atoms, n_nonzero=16)  # what is compiled is compiled once, here
 
-local = {"processes": False, "dashboard_address": None}
+local = {"processes": False, "dashboard_address": ":0"}
 with Client(n_workers=3, threads_per_worker=1, **local) as client:
     client.get_task_stream()  # from now on the scheduler remembers
     codes = encode(signals, atoms, n_nonzero=16).compute()
