@@ -53,7 +53,7 @@ bench: $(VENV)/.made-bench         ## side by side with other libraries
 	$(BIN)/python benchmarks/unmix.py
 
 docs: $(VENV)/.made-docs           ## build the pages into site/, gallery and all; warnings are errors
-	$(BIN)/mkdocs build --strict --quiet
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 	$(BIN)/python tools/links.py site
 
 dist: $(VENV)/.made-dist           ## wheel and sdist, checked, and tried in a clean environment

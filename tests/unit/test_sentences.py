@@ -49,7 +49,7 @@ def test_what_a_set_of_atoms_has_to_give_is_what_its_documents_list():
     assert FiniteAtoms.__abstractmethods__
 
 
-@pytest.mark.parametrize("page", ["README.md", "docs/concepts.md"])
+@pytest.mark.parametrize("page", ["docs/overview.md", "docs/concepts.md"])
 def test_every_status_is_listed_and_no_other(page):
     text = (PROJECT / page).read_text(encoding="utf-8")
     assert {word for word in named_in(text) if word.isupper()} - {"L1"} == {s.name for s in Status}

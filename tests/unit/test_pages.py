@@ -1,0 +1,169 @@
+"""The pages: their Python runs, their links lead somewhere, every public name is described."""
+
+import re
+import shlex
+import sys
+from importlib.util import module_from_spec, spec_from_file_location
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import pursuit as library
+from pursuit import methods
+
+PROJECT = Path(__file__).parents[2]
+DOCS = PROJECT / "docs"
+PAGES = [PROJECT / "README.md", PROJECT / "CONTRIBUTING.md", *sorted(DOCS.glob("*.md"))]
+TESTED_APART = {
+    "README.md": "unit/test_readme.py",
+    "cluster.md": "unit/test_lazy_codes.py",
+    "coming-from-scikit-learn.md": "unit/test_scikit_learn_page.py",
+    "extend.md": "contracts/test_extend_page.py",
+    "learning.md": "unit/test_learn.py",
+    "sound.md": "unit/test_sound_page.py",
+    "structured.md": "unit/test_structured_page.py",
+    "torch.md": "tensors/test_page.py",
+}
+"""Pages whose examples have a test of their own, which also looks at what they find."""
+SCRIPTS = sorted((DOCS / "gallery").glob("*.py"))
+MADE = re.compile(r"(gallery|api)/|changelog\.md|.*\.png")
+"""Links to what is made while the site is built, where they are checked by tools/links.py."""
+
+
+def tool(name):
+    spec = spec_from_file_location(name, PROJECT / "tools" / f"{name}.py")
+    module = module_from_spec(spec)
+    sys.modules[name] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+pages, links = tool("pages"), tool("links")
+
+
+def fenced(path, language):
+    text = path.read_text(encoding="utf-8")
+    return re.findall(rf"^```{language}\n(.*?)^```", text, re.DOTALL | re.MULTILINE)
+
+
+def scene_file(folder):
+    """What docs/scenes.md calls scene.hdr."""
+    envi = pytest.importorskip("spectral.io.envi", reason="the extra scenes is not installed")
+    rng = np.random.default_rng(0)
+    shares = rng.dirichlet(np.full(6, 0.1), 400)
+    cube = (shares @ rng.random((6, 20))).reshape(20, 20, 20)
+    envi.save_image(str(folder / "scene.hdr"), cube, interleave="bsq", dtype=np.float64)
+
+
+PREPARED = {"scenes.md": scene_file}
+"""Files that a page speaks of as the reader's own."""
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda path: path.name)
+def test_the_python_of_a_page_runs_from_top_to_bottom(page, tmp_path, monkeypatch):
+    if page.name in TESTED_APART:
+        apart = PROJECT / "tests" / TESTED_APART[page.name]
+        assert page.name in apart.read_text(encoding="utf-8")
+        return
+    monkeypatch.chdir(tmp_path)
+    PREPARED.get(page.name, lambda folder: None)(tmp_path)
+    scope = {"__name__": "page"}
+    for block in fenced(page, "python"):
+        exec(compile(block, str(page), "exec"), scope)
+    saved = set(pages.saved_pictures(page.read_text(encoding="utf-8")))
+    assert {path.name for path in tmp_path.glob("*.png")} == saved
+
+
+def test_what_a_page_saves_it_shows_and_the_site_draws():
+    for name, code in pages.drawing_pages().items():
+        text = (DOCS / name).read_text(encoding="utf-8")
+        for picture in pages.saved_pictures(code):
+            assert f"]({picture})" in text
+    assert {"index.md", "plotting.md"} <= pages.drawing_pages().keys()
+
+
+def commands(page):
+    """The lines of a page that call the program, as words."""
+    for block in fenced(page, "sh"):
+        for line in block.splitlines():
+            words = shlex.split(line, comments=True)
+            if words[:1] == ["pursuit"]:
+                yield words[1:]
+
+
+def test_every_command_and_option_of_the_pages_is_one_of_the_program(pursuit, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "200")
+    told = {}
+    for page, words in [(path, words) for path in PAGES for words in commands(path)]:
+        command = "" if words[0].startswith("-") else words[0]
+        if command not in told:
+            code, told[command], _ = pursuit(*[command] * bool(command), "--help")
+            assert code == 0, (page, words)
+        for option in (word for word in words if re.match(r"--?[a-z]", word)):
+            assert re.search(rf"(?<![\w-]){option}(?![\w-])", told[command]), (page, words)
+    assert len(told) >= 7
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda path: path.name)
+def test_every_link_of_a_page_leads_to_a_file(page):
+    text = re.sub(r"```.*?```|`[^`\n]*`", "", page.read_text(encoding="utf-8"), flags=re.DOTALL)
+    for target in re.findall(r"\]\((?!https?:)([^)\s]+)\)", text):
+        path = target.partition("#")[0]
+        assert MADE.fullmatch(path) or MADE.match(path) or (page.parent / path).exists(), target
+
+
+def test_a_link_that_leads_nowhere_is_found(tmp_path):
+    (tmp_path / "a.html").write_text('<a href="b.html#there">b</a><img src="a.png"><p id="here">')
+    (tmp_path / "b.html").write_text('<h1 id="there">b</h1><a href="a.html#here">a</a>')
+    assert list(links.broken(tmp_path)) == ["a.html: there is no a.png"]
+    (tmp_path / "b.html").write_text('<a href="c.html">c</a><a href="https://example.org/">d</a>')
+    assert len(list(links.broken(tmp_path))) == 3
+
+
+def test_every_public_name_has_its_place_in_the_reference():
+    named = [name for names in pages.reference().values() for name in names]
+    public = set(library.__all__) - {"__version__"}
+    lazy = {f"estimators.{name}" for name in library.estimators.__all__}
+    assert sorted(named) == sorted(public | lazy)
+    text = "\n".join(markdown for _, markdown in pages.reference_pages())
+    described = set(re.findall(r"^::: pursuit\.(\S+)$", text, re.MULTILINE))
+    assert described == set(named)
+    assert "pursuit.__version__" in text
+
+
+def test_every_method_is_described_on_a_page():
+    text = "\n".join(path.read_text(encoding="utf-8") for path in DOCS.glob("*.md"))
+    assert [name for name in methods.NAMED if f'`"{name}"`' not in text] == []
+
+
+def test_the_pictures_of_benchmarks_are_those_of_the_tables(tmp_path):
+    pytest.importorskip("matplotlib")
+    text = (DOCS / "acceleration.md").read_text(encoding="utf-8")
+    rows = pages.rows_of_table(text, "`accelerated`")
+    assert {len(row) for row in rows} == {6}
+    assert pages.to_a_millionth(rows[0][1]) == 35
+    logistic = next(row for row in rows if row[0] == "logistic, w8a")
+    assert np.isnan(pages.to_a_millionth(logistic[2]))  # LSQR does not apply
+    for draw in pages.BENCHMARK_PICTURES.values():
+        draw(tmp_path / "picture.png")
+        assert (tmp_path / "picture.png").stat().st_size > 10_000
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("script", SCRIPTS, ids=lambda path: path.stem)
+def test_a_script_of_the_gallery_runs_and_draws(script, tmp_path, monkeypatch):
+    pytest.importorskip("sklearn")
+    monkeypatch.setattr(pages, "KEPT", tmp_path)
+    code = script.read_text(encoding="utf-8")
+    done = pages.run(script.stem, code)
+    assert len(done.pictures) == code.count("savefig(")
+    assert min(picture.stat().st_size for picture in done.pictures) > 10_000
+    page = pages.gallery_page(script.stem, done)
+    assert page.startswith("# ")
+    assert pages.without_docstring(code) in page
+
+
+def test_the_gallery_has_ten_scripts_and_each_is_short():
+    assert len(SCRIPTS) >= 10
+    assert max(len(path.read_text(encoding="utf-8").splitlines()) for path in SCRIPTS) <= 80
