@@ -152,8 +152,17 @@ def reference() -> dict[str, list[str]]:
     for name, home in pursuit._HOME.items():
         pages[ROOMS[home.partition(".")[0]]].append(name)
     pages["Methods"].append("methods")
-    modules = {f"pursuit.{name}": [name] for name in pursuit._MODULES if name != "methods"}
+    modules = {
+        f"pursuit.{name}": [name, *lazy_names(name)]
+        for name in pursuit._MODULES
+        if name != "methods"
+    }
     return {title: sorted(names) for title, names in pages.items() if names} | modules
+
+
+def lazy_names(module: str) -> list[str]:
+    """Names that a module loads when they are asked for, which reading its source does not show."""
+    return [f"{module}.{name}" for name in getattr(getattr(pursuit, module), "_HOME", ())]
 
 
 def file_of(title: str) -> str:
