@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from math import inf, isfinite, sqrt
+from typing import cast
 
 import numpy as np
 
@@ -161,8 +162,8 @@ class _WorkingSetRun:
             root = np.sqrt(self.f.weights.astype(np.float64))
             self.growing = GrowingGram(self.columns, root, self.entered)
 
-    def __call__(self, x: Point) -> Progress:
-        assert isinstance(x, LinearPoint)
+    def __call__(self, point: Point) -> Progress:
+        x = cast(LinearPoint, point)  # as `WorkingSet.point` makes it
         here, slopes = self._look(x)
         w, before = here.w.copy(), here.total
         distances, slope = self.terms.distances(slopes, w)

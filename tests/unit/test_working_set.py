@@ -1,0 +1,250 @@
+"""Working sets under the driver: what they promise of runs, defaults and paths."""
+
+import numpy as np
+import pytest
+from scipy.sparse import csc_array, random_array
+
+from pursuit import (
+    L1,
+    Cone,
+    Coordinates,
+    Dictionary,
+    InputError,
+    LeastSquares,
+    Logistic,
+    NonNegative,
+    Poisson,
+    SquaredDistance,
+    path,
+    plots,
+    solve,
+)
+from pursuit.active.columns import Columns
+from pursuit.active.growing_gram import Entered, GrowingGram
+from pursuit.active.terms import Terms
+
+
+def problem(seed, n=60, d=150, sparse=False, logistic=True, **options):
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((n, d)) + 0.5 * rng.standard_normal((n, 1))
+    if sparse:
+        X = csc_array(random_array((n, d), density=0.2, rng=rng))
+    u = X @ (rng.standard_normal(d) * (rng.random(d) < 0.1)) + 0.3 * rng.standard_normal(n)
+    f = Logistic(X, u > np.median(u), **options) if logistic else LeastSquares(X, u, **options)
+    top = np.abs(f.gradient(np.zeros(f.shape)))
+    return f, Coordinates(f.shape[0]), L1(0.05 * top[: None if not f.intercept else -1].max())
+
+
+CASES = {
+    "logistic": {},
+    "lasso": {"logistic": False},
+    "sparse": {"sparse": True},
+    "sparse lasso": {"sparse": True, "logistic": False},
+    "intercept": {"intercept": True, "l2": 0.1},
+    "many samples": {"n": 400, "d": 30},
+}
+
+
+def same(a, b):
+    return a.x.tobytes() == b.x.tobytes() and a.iterations == b.iterations and a.value == b.value
+
+
+@pytest.mark.parametrize("penalised", [True, False])
+@pytest.mark.parametrize("case", CASES)
+def test_stopped_and_resumed_equals_uninterrupted_bit_for_bit(case, penalised, tmp_path):
+    f, atoms, penalty = problem(3, **({"l2": 0.3} | CASES[case]))
+    options = {"penalty": penalty if penalised else None, "tol": 1e-11}
+    whole = solve(f, atoms, "working-set", **options)
+    for stop in range(1, whole.iterations):
+        file = tmp_path / f"{stop}.npz"
+        solve(f, atoms, "working-set", max_iter=stop, checkpoint=file, **options)
+        assert same(solve(f, atoms, "working-set", resume=file, **options), whole)
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_threads_change_no_bit(case):
+    f, atoms, penalty = problem(4, **CASES[case])
+    runs = [solve(f, atoms, penalty=penalty, threads=k, tol=1e-10) for k in (1, 2, 3)]
+    assert same(runs[0], runs[1])
+    assert same(runs[0], runs[2])
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_every_step_lowers_the_value_by_what_it_says(case):
+    f, atoms, penalty = problem(5, **CASES[case])
+    result = solve(f, atoms, "working-set", penalty=penalty, tol=1e-10)
+    assert result.success
+    falls = -np.diff(result.trace.value)
+    assert (falls >= -1e-11 * result.trace.value[0]).all()
+
+
+@pytest.mark.parametrize("seed", range(25))
+def test_the_gap_is_never_below_the_error(seed):
+    cases = list(CASES.values())
+    f, atoms, penalty = problem(seed, **({"l2": 0.2} if seed % 2 else {}) | cases[seed % 6])
+    best = solve(f, atoms, "working-set", penalty=penalty, tol=1e-12).value
+    for most in (1, 2, 4):
+        result = solve(f, atoms, "working-set", penalty=penalty, max_iter=most, tol=1e-12)
+        assert result.gap >= result.value - best
+    ended = solve(f, atoms, penalty=penalty, gap=1e-7)
+    assert ended.success
+    assert ended.gap <= 1e-7
+
+
+def test_dependent_and_constant_columns_end_no_run():
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((40, 8))
+    X = np.hstack([X, X[:, :3], np.zeros((40, 1)), np.ones((40, 1)), X @ rng.random((8, 2))])
+    for penalty in (L1(0.5), NonNegative(), None):
+        result = solve(
+            LeastSquares(X, X[:, 0] + 1), Coordinates(15), "working-set", penalty=penalty
+        )
+        assert result.success
+        assert np.isfinite(result.x).all()
+
+
+def test_a_weight_above_all_slopes_gives_zero():
+    f, atoms, _ = problem(1)
+    result = solve(f, atoms, penalty=L1(2 * np.abs(f.gradient(np.zeros(f.shape))).max()))
+    assert result.success
+    assert not result.x.any()
+
+
+def test_counts_without_a_smoothness_constant_converge():
+    rng = np.random.default_rng(2)
+    X = rng.standard_normal((100, 10))
+    y = rng.poisson(np.exp(X[:, 0] + 1)).astype(float)
+    result = solve(Poisson(X, y, intercept=True), Coordinates(11), penalty=L1(3.0), tol=1e-9)
+    assert result.success
+    assert result.gap <= 1e-6
+
+
+# The default -------------------------------------------------------------------------------
+
+
+def test_the_default_suits_and_the_result_says_what_it_was_chosen_for():
+    f, atoms, penalty = problem(0)
+    sparse, _, _ = problem(0, sparse=True)
+    small, few, _ = problem(0, n=300, d=20)
+    large, many, _ = problem(0, n=400, d=900)
+    assert "working-set, chosen for a linear model with a penalty" in str(
+        solve(f, atoms, penalty=penalty)
+    )
+    assert "working-set, chosen for a linear model with a sparse X" in str(
+        solve(sparse, atoms, max_iter=2)
+    )
+    assert "working-set, chosen for a linear model with a small Hessian" in str(solve(small, few))
+    assert "accelerated, chosen for a linear model with a dense X" in str(
+        solve(large, many, max_iter=2)
+    )
+
+
+def test_whoever_brings_atoms_a_cone_or_a_number_of_them_gets_matching_pursuit():
+    f, atoms, _ = problem(0, n=30, d=5)
+    for run in (
+        solve(f, atoms, max_atoms=2),
+        solve(f, Dictionary(np.eye(5)), max_iter=3),
+        solve(f, Cone(atoms), max_iter=3),
+        solve(SquaredDistance(np.ones(5)), atoms),
+    ):
+        assert run.method == "matching-pursuit"
+        assert "chosen" not in str(run)
+
+
+def test_other_sets_and_objectives_are_refused_by_name():
+    with pytest.raises(InputError, match=r"expected a linear model .* got SquaredDistance over"):
+        solve(SquaredDistance(np.ones(3)), Coordinates(3), "working-set")
+    f, _, _ = problem(0, n=30, d=5)
+    with pytest.raises(InputError, match="got Logistic over Dictionary"):
+        solve(f, Dictionary(np.eye(5)), "working-set")
+
+
+# Its parts ---------------------------------------------------------------------------------
+
+
+def test_a_growing_gram_matrix_is_the_product_and_made_again_to_the_last_bit():
+    rng = np.random.default_rng(0)
+    X, root = rng.standard_normal((50, 40)), np.sqrt(rng.random(50))
+    entered = Entered()
+    gram = GrowingGram(Columns.of(X), root, entered)
+    for places in ([3, 7, 1], [1, 20, 5, 7], list(range(30))):
+        chosen = np.array(places)
+        scaled = root[:, None] * X[:, chosen]
+        np.testing.assert_allclose(gram.at(chosen), scaled.T @ scaled, atol=1e-12)
+    again = Entered()
+    again.restore(entered.saved())
+    other = GrowingGram(Columns.of(X), root, again)
+    assert other.at(chosen).tobytes() == gram.at(chosen).tobytes()
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+def test_columns_dense_or_sparse_are_those_of_the_matrix(sparse):
+    rng = np.random.default_rng(1)
+    A = rng.standard_normal((20, 9)) * (rng.random((20, 9)) < 0.5)
+    h, v, w = rng.random(20), rng.standard_normal(20), rng.standard_normal(4)
+    part = Columns.of(csc_array(A) if sparse else A).part(np.array([0, 3, 4, 8]))
+    B = A[:, [0, 3, 4, 8]]
+    np.testing.assert_allclose(part.correlate(v), B.T @ v, atol=1e-14)
+    np.testing.assert_allclose(part.combine(w), B @ w, atol=1e-14)
+    np.testing.assert_allclose(part.gram(h), B.T @ (h[:, None] * B), atol=1e-14)
+    np.testing.assert_allclose(part.outer(), B @ B.T, atol=1e-14)
+    np.testing.assert_allclose(part.curvatures(h), h @ B**2, atol=1e-14)
+    np.testing.assert_allclose(part.dense(np.array([1])), B[:, [1]])
+
+
+def test_a_step_up_to_the_edge_of_a_face_ends_on_it_exactly():
+    inf = np.full(3, np.inf)
+    terms = Terms(np.zeros(3), np.ones(3), -inf, inf)
+    face = terms.face(np.array([0.3, -0.7, 0.0]))
+    assert face.places.tolist() == [0, 1]
+    step = np.array([-0.9, 0.1])
+    assert face.leaves(step)
+    there = face.w + face.up_to_edge(step)
+    assert there[0] == 0
+    assert there[1] < 0
+    assert (face.w + face.clipped(step)).tolist() == [0.0, -0.6]
+
+
+# Paths -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("intercept", [False, True])
+def test_a_path_begins_where_coefficients_leave_zero_and_follows_the_minimisers(intercept):
+    f, atoms, _ = problem(7, intercept=intercept)
+    found = path(f, atoms, points=12, least=0.02, tol=1e-9)
+    d = f.shape[0] - intercept
+    coefs = found.coefs.toarray()
+    assert not coefs[0, :d].any()
+    assert coefs[1, :d].any()
+    assert found.success
+    assert (found.gaps <= 1e-6 * found.values).all()
+    for k in (3, 11):
+        alone = solve(f, atoms, penalty=L1(found.strengths[k]), tol=1e-11)
+        np.testing.assert_allclose(coefs[k], alone.x, atol=1e-6 * np.abs(alone.x).max())
+
+
+def test_a_path_prints_and_draws_what_has_a_weight():
+    pytest.importorskip("matplotlib")
+    f, atoms, _ = problem(8, d=6, intercept=True)
+    found = path(f, atoms, points=5)
+    assert "5 of them" in str(found)
+    ax = found.plot(labels=[*"abcdef", "one"])
+    drawn = {text.get_text() for text in ax.get_legend().get_texts()}
+    assert drawn <= set("abcdef")
+    assert ax.get_xlabel() == "λ"
+    assert plots.penalty_path(found, ax=ax) is ax
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"strengths": [1.0, -1.0]}, "strengths: expected numbers above 0"),
+        ({"penalty": NonNegative()}, "penalty: expected one with weights"),
+        ({"points": 0}, "points"),
+        ({"least": 0}, "least"),
+    ],
+)
+def test_paths_that_are_none_are_refused(options, message):
+    f, atoms, _ = problem(0, d=4)
+    with pytest.raises(InputError, match=message):
+        path(f, atoms, **options)
