@@ -221,7 +221,8 @@ def test_no_certificate_is_below_the_gap(seed):
     delta, d = float(rng.uniform(0.2, 1)), int(rng.integers(2, 5))
     root = rng.standard_normal((d, d))
     H, b = root @ root.T + 0.05 * np.eye(d), rng.standard_normal(d)
-    M = np.eye(d) if seed % 2 else rng.standard_normal((d, d)) + 2 * np.eye(d)
+    turned = rng.standard_normal((d, d))
+    M = np.eye(d) if seed % 2 else turned / np.linalg.norm(turned, 2) + np.eye(d) * 1.5
     given = {} if seed % 5 == 0 else {"moments": M @ M.T / d}
     atoms = lazy_ellipsoid(M, delta, np.linalg.eigh(H)[1][:, -1], **given)
     method = METHODS[seed % 5] if seed % 3 else "matching-pursuit"

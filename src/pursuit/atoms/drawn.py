@@ -26,8 +26,8 @@ FIRST = 1024
 """Draws at the first look; their number is doubled until they say enough."""
 ENOUGH = 0.2
 """θ at which they do."""
-ENTRIES = 2**25
-"""Numbers of all drawn atoms together, above which no more are drawn."""
+MOST, ENTRIES = 2**17, 2**25
+"""Drawn atoms, and numbers in all of them together, above which no more are drawn."""
 PARTS = 9
 """Statements that hold together with the stated confidence."""
 
@@ -94,7 +94,7 @@ def estimated(draw: Draws, rank: int, radius: float, confidence: float) -> Drawn
         # Looks at 2, 4, 8 … times as many draws share what may go wrong: Σ 1/(k(k + 1)) = 1.
         eta = (1 - confidence) / (look * (look + 1))
         found = _seen(rows, rank, radius, eta / PARTS, confidence)
-        full = 2 * rows.size > ENTRIES
+        full = 2 * rows.size > ENTRIES or 2 * len(rows) > MOST
         if found is not None and (found.doubt <= ENOUGH or full):
             return found
         if full:
