@@ -26,7 +26,7 @@ from pursuit.files.data import find
 
 COLUMNS = [10**3, 10**4, 10**5, 10**6]
 ENTRIES, SAMPLES = 20, 20_000
-STEPS, REPEATS = 200_000, 5
+STEPS, REPEATS = 100_000, 3
 LEVELS = (1e-3, 1e-6, 1e-9)
 SECONDS = 20.0
 
