@@ -25,14 +25,14 @@ from pursuit import Coordinates, ExactLineSearch, Logistic, Method, methods, sol
 from pursuit.files.data import find
 
 COLUMNS = [10**3, 10**4, 10**5, 10**6]
-ENTRIES, SAMPLES = 20, 20_000
-STEPS, REPEATS = 200_000, 5
+ENTRIES, SAMPLES = 50, 20_000
+STEPS, REPEATS = 100_000, 3
 LEVELS = (1e-3, 1e-6, 1e-9)
 SECONDS = 20.0
 
 
 def columns(n: int) -> Logistic:
-    """n columns with 20 entries each, in random places of 20,000 samples."""
+    """n columns with 50 entries each, in random places of 20,000 samples."""
     rng = np.random.default_rng(0)
     rows = rng.integers(0, SAMPLES, (n, ENTRIES)).astype(np.int32)
     entries = rng.standard_normal(n * ENTRIES) / np.sqrt(ENTRIES)

@@ -367,6 +367,19 @@ class Replay(Direction):
         return picks
 
 
+def next_picks(rule: Direction, run: Run, purpose: str, most: int) -> Array:
+    """The next picks of a blind rule, as many as it knows. Kernels do not look where they read:
+    they have to fit."""
+    picks = np.ascontiguousarray(rule.ahead(run, purpose, most), np.int64)[:most]
+    n = len(_finite("direction", run.problem.atoms, rule))
+    if picks.size and not (picks.min() >= 0 and picks.max() < n):
+        raise InputError(
+            f"direction: {type(rule).__name__}.ahead gives {picks.min()} … {picks.max()}; "
+            f"expected row numbers from 0 to {n - 1}"
+        )
+    return picks
+
+
 def _finite(argument: str, atoms: AtomSet, rule: object) -> FiniteAtoms:
     if atoms.finite is None:
         raise InputError(f"{argument}: {type(rule).__name__} needs a finite set of atoms")

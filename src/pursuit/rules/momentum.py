@@ -165,8 +165,8 @@ class FixedNu(Momentum):
 
     def start(self, run: Run, advance: Advance, x: Point) -> Stepper:
         blending = self.blending(advance, run.problem)
-        if x.in_gram_form is None and ColumnPair.suits(advance, blending, run.problem):
-            return ColumnPairStepper(self, run, advance, blending, x)
+        if (columns := ColumnPair.of(run, advance, blending, x)) is not None:
+            return ColumnPairStepper(self, run, advance, blending, columns)
         return FixedNuStepper(self, run, advance, x)
 
     def blending(self, advance: Advance, problem: Problem) -> Blending:
@@ -293,12 +293,12 @@ class ColumnPairStepper(FixedNuStepper):
     """Algorithm 3 at work on a linear model over coordinates."""
 
     def __init__(
-        self, rule: FixedNu, run: Run, advance: Advance, blending: Blending, x: Point
+        self, rule: FixedNu, run: Run, advance: Advance, blending: Blending, columns: ColumnPair
     ) -> None:
         self._rule, self._run, self._advance, self._probe = rule, run, advance, None
         self.blending = blending
         self.L, self.nu, _ = blending
-        self._columns = ColumnPair(run, advance, blending, x)
+        self._columns = columns
 
     @property
     def column_pair(self) -> ColumnPair:

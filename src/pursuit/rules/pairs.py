@@ -16,13 +16,13 @@ import numpy as np
 from pursuit.base.errors import InputError
 from pursuit.base.products import times
 from pursuit.base.validation import Array
-from pursuit.objectives.problem import Problem
 from pursuit.points.base import Point
 from pursuit.points.columns import ColumnPoint, suits_columns
 from pursuit.rules.advances import Advance
+from pursuit.rules.directions import Direction, next_picks
 from pursuit.rules.memory import Memory
 from pursuit.rules.run import Progress, Run
-from pursuit.rules.steps import bounds_of
+from pursuit.rules.steps import column_bounds
 
 if TYPE_CHECKING:
     from pursuit.rules.momentum import Blending
@@ -48,19 +48,16 @@ class ColumnPair:
 
     Parameters
     ----------
-    run, advance, blending
-        The run, whose blind direction and step bounds are those of the advance.
+    run, pick, bounds, blending
+        The run, its draws, h_j of γ = c/h_j, and how y is blended.
     x
         Where it begins.
     """
 
-    def __init__(self, run: Run, advance: Advance, blending: Blending, x: Point) -> None:
-        assert advance.direction is not None
-        assert advance.step is not None
-        self._run, self._pick, self._blending = run, advance.direction, blending
-        bounds = bounds_of(advance.step, run.problem)
-        assert bounds is not None
-        self._bounds = bounds
+    def __init__(
+        self, run: Run, pick: Direction, bounds: Array, blending: Blending, x: Point
+    ) -> None:
+        self._run, self._pick, self._bounds, self._blending = run, pick, bounds, blending
         self.v = ColumnPoint.of(run.problem.f, run.problem.atoms, x.vector)
         self._x = ColumnPoint.of(run.problem.f, run.problem.atoms, x.vector)
         self._x.counts, self._x.ledger = self.v.counts, self.v.ledger
@@ -69,12 +66,15 @@ class ColumnPair:
         self._pick.start(run, "picks")
 
     @staticmethod
-    def suits(advance: Advance, blending: Blending, problem: Problem) -> bool:
-        """Whether Algorithm 3 draws its coordinates and steps by bounds."""
-        pick, step = advance.direction, advance.step
-        if pick is None or step is None or blending.probe is not None or not pick.blind:
-            return False
-        return suits_columns(problem.f, problem.atoms) and step.bounds(problem) is not None
+    def of(run: Run, advance: Advance, blending: Blending, x: Point) -> ColumnPair | None:
+        """One for a run, if it draws its coordinates, steps by bounds and has columns."""
+        pick, step, problem = advance.direction, advance.step, run.problem
+        if pick is None or step is None or blending.probe is not None or not pick.drawn:
+            return None
+        if x.in_gram_form is not None or not suits_columns(problem.f, problem.atoms):
+            return None
+        bounds = column_bounds(step, problem)
+        return None if bounds is None else ColumnPair(run, pick, bounds, blending, x)
 
     @property
     def x(self) -> Point:
@@ -93,13 +93,10 @@ class ColumnPair:
         """Up to so many steps, as many as the next draws are known: how many, and the last."""
         from pursuit.kernels import coordinates as kernels
 
-        picks = np.asarray(self._pick.ahead(self._run, "picks", most), np.int64)
+        picks = next_picks(self._pick, self._run, "picks", most)
         n, v, memory = len(self.v.coef), self.v, self.memory
-        if not picks.size or picks.min() < 0 or picks.max() >= n:
-            raise InputError(
-                f"direction: {type(self._pick).__name__}.ahead gives {picks[:3]} …; expected row "
-                f"numbers from 0 to {n - 1}"
-            )
+        if not picks.size:
+            raise InputError(f"direction: {type(self._pick).__name__}.ahead gives no draws")
         stiffness = self._blending.stiffness
         assert stiffness is not None
         notes = np.zeros(9)

@@ -123,6 +123,15 @@ def bounds_of(step: Step, problem: Problem) -> Array | None:
     return bounds.astype(np.float64, copy=False)
 
 
+def column_bounds(step: Step, problem: Problem) -> Array | None:
+    """The same over coordinates: the curvatures of a quadratic are those of all columns at once."""
+    atoms, f = problem.atoms.finite, problem.f
+    if not step.exact or f.quadratic is None or atoms is None:
+        return bounds_of(step, problem)
+    h = f.scales(atoms)[0]
+    return np.where(h > 0, h, inf)
+
+
 @dataclass(frozen=True)
 class _BareStep(Step):
     """A rule that says no more than how it starts."""

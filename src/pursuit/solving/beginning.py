@@ -57,8 +57,8 @@ class Beginning:
         rules, stop = self.rules, self.stop
         if stepper.column_pair is not None:
             return PairStretch(run, stepper)
-        if ColumnStretch.suits(rules, stepper, run.problem):
-            return ColumnStretch(run, rules, stepper, stop, watched)
+        if (columns := ColumnStretch.of(run, rules, stepper, stop, watched)) is not None:
+            return columns
         if LocalStretch.suits(rules, stepper):
             return LocalStretch(run, rules, stepper, stop, watched)
         if Stretch.suits(rules, stepper):

@@ -12,20 +12,19 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from pursuit.base.errors import InputError
 from pursuit.base.products import times
 from pursuit.base.validation import Array
 from pursuit.methods import Method
-from pursuit.objectives.problem import Problem
 from pursuit.points.columns import ColumnPoint
+from pursuit.rules.directions import Direction, next_picks
 from pursuit.rules.memory import Memory
 from pursuit.rules.momentum import Stepper
 from pursuit.rules.run import Progress, Run
-from pursuit.rules.steps import bounds_of
+from pursuit.rules.steps import column_bounds
 from pursuit.solving.stopping import Stopping
 
 if TYPE_CHECKING:
-    from pursuit.kernels.coordinates import ColumnEntries, PenaltyArrays
+    from pursuit.kernels.coordinates import PenaltyArrays
     from pursuit.solving.ends import Watched
 
 LOOKS = 100
@@ -47,33 +46,38 @@ class KeptSlopes(Memory):
 class ColumnStretch:
     """Makes iterations along coordinates in place of the stepper."""
 
+    always = True
+
     def __init__(
-        self, run: Run, method: Method, stepper: Stepper, stop: Stopping, watched: Watched
+        self,
+        run: Run,
+        stepper: Stepper,
+        pick: Direction,
+        bounds: Array,
+        stop: Stopping,
+        watched: Watched,
     ) -> None:
-        assert method.advance.direction is not None
-        assert method.advance.step is not None
-        self._run, self._stop, self._watched = run, stop, watched
-        self._pick, self._step = method.advance.direction, method.advance.step
-        self._stepper = stepper
-        self._bounds: Array | None = None
+        self._run, self._stepper, self._pick, self._bounds = run, stepper, pick, bounds
+        self._most, self._tol, self._watched = stop.max_atoms, stop.tol, watched
         self._arrays: PenaltyArrays | None = None
-        self._across: ColumnEntries | None = None
-        x = self._x
         self._kept: KeptSlopes | None = None
-        if self._pick.exact:
-            zeros = np.zeros(len(x.image)), np.zeros(len(x.coef))
+        if pick.exact:
+            zeros = np.zeros(len(self._x.image)), np.zeros(len(self._x.coef))
             self._kept = run.remember("slopes", KeptSlopes(*zeros))
 
     @staticmethod
-    def suits(method: Method, stepper: Stepper, problem: Problem) -> bool:
-        """Whether the kernels know the rules, and the point is one of columns."""
+    def of(
+        run: Run, method: Method, stepper: Stepper, stop: Stopping, watched: Watched
+    ) -> ColumnStretch | None:
+        """One for a run, if the kernels know its rules and the point is one of columns."""
         pick, step = method.advance.direction, method.advance.step
         if stepper.x.columnar is None or not method.momentum.alone or pick is None or step is None:
-            return False
-        by_bounds = step.newton or step.bounds(problem) is not None
-        return (pick.exact or pick.blind) and by_bounds
-
-    always = True
+            return None
+        # No bounds: Newton's steps.
+        bounds = np.empty(0) if step.newton else column_bounds(step, run.problem)
+        if bounds is None or not (pick.exact or pick.blind):
+            return None
+        return ColumnStretch(run, stepper, pick, bounds, stop, watched)
 
     @property
     def beat(self) -> int:
@@ -85,15 +89,17 @@ class ColumnStretch:
         return True
 
     def __call__(self, most: int) -> Progress | None:
-        """Up to `most` iterations, and the last of them."""
+        """Up to `most` iterations, and the last of them; None if the stepper has to make it."""
         from pursuit.kernels import coordinates as kernels
 
         x, run = self._x, self._run
         notes = np.zeros(9)
         notes[kernels.PRODUCTS] = x.counts.products
-        notes[kernels.USED] = x.support if self._stop.max_atoms else 0
+        notes[kernels.USED] = x.support if self._most else 0
         make = self._steepest if self._pick.exact else self._picked
         steps = make(x, most, notes)
+        if steps == 0:  # a rule that does not know its picks, or has no more of them
+            return None
         run.t += steps
         x.moved()
         x.counts.products = float(notes[kernels.PRODUCTS])
@@ -105,15 +111,9 @@ class ColumnStretch:
     def _picked(self, x: ColumnPoint, most: int, notes: Array) -> int:
         from pursuit.kernels import coordinates as kernels
 
-        picks = np.asarray(self._pick.ahead(self._run, "picks", most), np.int64)
-        n = len(x.coef)
-        if not picks.size or picks.min() < 0 or picks.max() >= n:
-            raise InputError(
-                f"direction: {type(self._pick).__name__}.ahead gives {picks[:3]} …; expected row "
-                f"numbers from 0 to {n - 1}"
-            )
-        limit = self._stop.max_atoms or n + 1
-        rules = x.model, self._penalties(x), self._known_bounds()
+        picks, n = next_picks(self._pick, self._run, "picks", most), len(x.coef)
+        limit = self._most or n + 1
+        rules = x.model, self._penalties(x), self._bounds
         steps = kernels.descend(*rules, x.place, picks, limit, 1 / n, notes)
         self._pick.skip(self._run, "picks", steps)
         return int(steps)
@@ -127,21 +127,14 @@ class ColumnStretch:
             kernels.slopes_of(model, x.image, kept.samples)
             kept.c[...] = times(x.f.X.T, kept.samples)
             kept.stale = False
-        low = self._stop.tol * self._watched.first_slope
-        limits = most, self._stop.max_atoms or n + 1, low
-        rules = model, self._rows(x), self._penalties(x), self._known_bounds()
+        low = self._tol * self._watched.first_slope
+        limits = most, self._most or n + 1, low
+        rules = model, x.f.kernel_rows, self._penalties(x), self._bounds
         steps = kernels.descend_steepest(
             *rules, x.place, kept.samples, kept.c, limits, 1 / n, notes
         )
         x.counts.oracle_calls += steps
         return int(steps)
-
-    def _known_bounds(self) -> Array:
-        """h_j of γ = c/h_j; none for Newton's steps."""
-        if self._bounds is None:
-            known = None if self._step.newton else bounds_of(self._step, self._run.problem)
-            self._bounds = np.empty(0) if known is None else known
-        return self._bounds
 
     def _penalties(self, x: ColumnPoint) -> PenaltyArrays:
         if self._arrays is None:
@@ -149,11 +142,6 @@ class ColumnStretch:
 
             self._arrays = PenaltyArrays(*x.atoms.penalty.parts(len(x.coef)))
         return self._arrays
-
-    def _rows(self, x: ColumnPoint) -> ColumnEntries:
-        if self._across is None:
-            self._across = x.f.kernel_rows
-        return self._across
 
     @property
     def _x(self) -> ColumnPoint:

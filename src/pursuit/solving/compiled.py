@@ -15,12 +15,11 @@ from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
-from pursuit.base.errors import InputError
 from pursuit.base.validation import Array
 from pursuit.methods import Method
 from pursuit.points.base import Point
 from pursuit.points.gram import GramPoint
-from pursuit.rules.directions import Direction
+from pursuit.rules.directions import next_picks
 from pursuit.rules.momentum import Stepper
 from pursuit.rules.run import Progress, Run
 from pursuit.rules.steps import bounds_of
@@ -109,10 +108,10 @@ class Stretch:
         stepper, x, run = self._stepper, self._x, self._run
         picks = probes = _NO_DRAWS
         if not self._pick.exact:
-            picks = self._ahead(self._pick, "picks", most)
+            picks = next_picks(self._pick, run, "picks", most)
             most = len(picks)
         if self._probe is not None:
-            probes = self._ahead(self._probe, "probes", most)
+            probes = next_picks(self._probe, run, "probes", most)
             most = len(probes)
         self._ready = self._ready or self._prepare()
         if most == 0 or x.looked or self._ready is None:
@@ -139,17 +138,6 @@ class Stretch:
         return self._progress(*notes[kernels.ATOM : kernels.BETA].tolist()) if steps else None
 
     # What the kernels are given -----------------------------------------------------------
-
-    def _ahead(self, rule: Direction, purpose: str, most: int) -> Array:
-        """The next picks of a rule. Kernels do not look where they read: they have to fit."""
-        picks = np.ascontiguousarray(rule.ahead(self._run, purpose, most), np.int64)[:most]
-        n = len(self._x.coef)
-        if picks.size and not (picks.min() >= 0 and picks.max() < n):
-            raise InputError(
-                f"direction: {type(rule).__name__}.ahead gives {picks.min()} … {picks.max()}; "
-                f"expected row numbers from 0 to {n - 1}"
-            )
-        return picks
 
     @property
     def _x(self) -> GramPoint:

@@ -97,7 +97,7 @@ class Loop:
     def _stretched(self, stretch: Compiled, end: int) -> bool:
         """Whether compiled iterations were made, up to the next look."""
         running, every = self.running, self.observer.every
-        if not stretch.worth_it(running.seconds) or (every < WATCH and not stretch.always):
+        if (every < WATCH and not stretch.always) or not stretch.worth_it(running.seconds):
             return False
         t, period = running.run.t, self._reasons.period
         looks = [running.period - t % running.period, every - t % every, end - t]
