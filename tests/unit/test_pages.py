@@ -19,6 +19,8 @@ TESTED_APART = {
     "README.md": "unit/test_readme.py",
     "cluster.md": "unit/test_lazy_codes.py",
     "coming-from-scikit-learn.md": "unit/test_scikit_learn_page.py",
+    "boosting.md": "unit/test_oracles_page.py",
+    "oracles.md": "unit/test_oracles_page.py",
     "extend.md": "contracts/test_extend_page.py",
     "learning.md": "unit/test_learn.py",
     "sound.md": "unit/test_sound_page.py",
