@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from coordinate_descent_peers import LADDER, Task, peers
+from coordinate_descent_peers import LADDER, MISSING, Task, peers
 from coordinate_descent_sets import FIRST, SECOND, Set
 from threadpoolctl import threadpool_limits
 
@@ -163,6 +163,8 @@ def main() -> None:
     parser.add_argument("--only", nargs="+", default=[], help="SET, /PROBLEM or SET/PROBLEM")
     options = parser.parse_args()
     warnings.simplefilter("ignore")  # peers that stop at their most iterations say so
+    for name in MISSING:
+        print(f"{name} is not installed, left out")
     with threadpool_limits(1):
         tables(options.family, options.only)
 
