@@ -26,9 +26,9 @@ from threadpoolctl import threadpool_limits
 from pursuit import L1, Coordinates, LeastSquares, Logistic, NonNegative, Result, solve
 
 LEVELS = (1e-3, 1e-6, 1e-9)
-SHORT, REPEATS = 1.0, 3
+SHORT, REPEATS = 0.2, 3
 """Runs that take less than so many seconds are repeated, and the least time counts."""
-CAP, FAR = 0.5, 30
+CAP, FAR = 0.2, 10
 """A peer whose run took so many seconds, and so many times ours, is not asked for more digits."""
 LEVEL, AHEAD, BEHIND = 1 / 1.1, 1.5, 1 / 2.5
 FAMILIES = {"first": FIRST, "second": SECOND}

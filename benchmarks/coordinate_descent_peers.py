@@ -164,7 +164,7 @@ def _all(task: Task) -> dict[str, tuple[Solver, list[float]]]:
             "liblinear": (logistic("liblinear"), LADDER),
             "liblinear-dual": (logistic("liblinear", dual=True), LADDER),
         }
-        if d <= 3_000:
+        if d <= 1_000:
             solvers["newton-cholesky"] = (logistic("newton-cholesky"), COARSE)
         return solvers
     if task.positive:
