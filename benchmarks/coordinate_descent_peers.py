@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
+from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
@@ -140,8 +141,16 @@ COARSE = [10.0**-k for k in range(1, 13, 2)]
 ONCE = [0.0]
 
 
+MISSING = [name for name in ("skglm", "celer") if find_spec(name) is None]
+"""Peers that are not installed."""
+
+
 def peers(task: Task) -> dict[str, tuple[Solver, list[float]]]:
     """The solvers of a problem, each with its tolerances from loose to tight."""
+    return {name: peer for name, peer in _all(task).items() if name not in MISSING}
+
+
+def _all(task: Task) -> dict[str, tuple[Solver, list[float]]]:
     n, d = task.X.shape
     if task.logistic and task.l1:
         return {
@@ -155,12 +164,12 @@ def peers(task: Task) -> dict[str, tuple[Solver, list[float]]]:
             "liblinear": (logistic("liblinear"), LADDER),
             "liblinear-dual": (logistic("liblinear", dual=True), LADDER),
         }
-        if d <= 3_000:
+        if d <= 1_000:
             solvers["newton-cholesky"] = (logistic("newton-cholesky"), COARSE)
         return solvers
     if task.positive:
         solvers = {"skglm": (skglm, LADDER)}
-        if n * d <= 3_000_000:
+        if n * d <= 3_000_000 or MISSING:
             solvers["scipy"] = (nnls, ONCE)
         return solvers
     if task.l1:

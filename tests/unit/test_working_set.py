@@ -119,6 +119,16 @@ def test_counts_without_a_smoothness_constant_converge():
     assert result.gap <= 1e-6
 
 
+def test_steps_on_the_dual_of_a_text_end_where_other_methods_do():
+    f, atoms, _ = problem(9, sparse=True, l2=0.02)
+    result = solve(f, atoms, tol=1e-9)
+    assert result.state.numbers["memory"]["dual-descent"]["steps"] > 0
+    other = solve(f, atoms, "accelerated", tol=1e-10)
+    np.testing.assert_allclose(result.x, other.x, atol=1e-6 * np.abs(other.x).max())
+    warm = solve(f, atoms, coef0=result.x, tol=1e-9)
+    assert warm.state.numbers["memory"]["dual-descent"]["steps"] == 0
+
+
 # The default -------------------------------------------------------------------------------
 
 

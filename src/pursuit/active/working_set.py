@@ -15,6 +15,7 @@ from typing import cast
 import numpy as np
 
 from pursuit.active.columns import Columns
+from pursuit.active.dual_descent import ENOUGH, DualDescent, DualMemory
 from pursuit.active.growing_gram import Entered, GrowingGram
 from pursuit.active.kernel_model import KernelModel
 from pursuit.active.quadratic_models import GramModel, QuadraticModel, ResidualModel
@@ -156,6 +157,10 @@ class _WorkingSetRun:
         self.terms = Terms(l2, *run.problem.atoms.penalty.parts(d))
         self.columns = Columns.of(self.f.X)
         self.exact = self.f.growth == 0
+        self.duals = run.remember("dual-descent", DualMemory())
+        self.dual: DualDescent | None = None
+        if DualDescent.suits(self.f, self.columns, self.terms):
+            self.dual = DualDescent(self.f, self.columns, self.duals)
         self._set: _Set | None = None
         self.growing: GrowingGram | None = None
         if self.exact and not self.columns.sparse and not self.terms.smooth:
@@ -168,15 +173,29 @@ class _WorkingSetRun:
         w, before = here.w.copy(), here.total
         distances, slope = self.terms.distances(slopes, w)
         self.memory.first = self.memory.first or slope
-        if slope > 0:
+        dual = self.dual is not None and self.duals.pays and not (w.any() and not self.duals.steps)
+        if dual:
+            self._by_samples(here)
+        elif slope > 0:
             self._on(self._choose(w, distances)).improve(here, slopes, slope)
         change = here.w - w
         x.settle(here.w, here.u, here.samples)
         slopes = x.correlations().astype(np.float64, copy=False)
+        before_slope = slope
         distances, slope = self.terms.distances(slopes, here.w)
+        if dual and slope > ENOUGH * before_slope:
+            self.duals.pays = False
         j = int(np.argmax(distances))
         decrease = max(before - here.total - ROUNDING * abs(before), 0.0)
         return Progress(j, float(np.abs(change).max()), float(slopes[j]), slope, decrease)
+
+    def _by_samples(self, here: _Here) -> None:
+        """A step on the dual."""
+        assert self.dual is not None
+        here.w = self.dual.step()
+        here.u = self.columns.combine(here.w)
+        here.samples = self.f.expansion(here.u)
+        here.total = here.samples.value + self.terms.value(here.w)
 
     def _look(self, x: LinearPoint) -> tuple[_Here, Array]:
         """x in float64, and its slopes."""

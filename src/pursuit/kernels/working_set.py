@@ -210,7 +210,7 @@ def logistic_dual_epoch(
                 following = 0.5 * (low + high)
             moved = abs(following - t)
             t = following
-            if moved <= 1e-9 * (1.0 + abs(t)):
+            if moved <= 1e-6 * (1.0 + abs(t)):
                 break
         alpha[i] = 1.0 / (1.0 + exp(-t))
         step = alpha[i] - old

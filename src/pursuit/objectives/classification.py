@@ -50,6 +50,10 @@ class Logistic(LinearModel):
                 "alone: f falls without end as the intercept grows"
             )
 
+    @property
+    def entropic(self) -> Array:
+        return self.y
+
     def losses(self, u: Array, rows: Rows = EVERY) -> Array:
         t, far = self._margins(u, rows)
         losses: Array = self.weights[rows] * (np.log1p(far) - np.minimum(t, 0))

@@ -104,6 +104,11 @@ class LinearModel(ThroughImage):
     def linear_model(self) -> LinearModel:
         return self
 
+    @property
+    def entropic(self) -> Array | None:
+        """Labels yᵢ with wᵢℓᵢ*(−yᵢα) = wᵢ(α log α + (1 − α) log(1 − α)); None for other losses."""
+        return None
+
     # One number for each sample ---------------------------------------------------------
 
     @abstractmethod
