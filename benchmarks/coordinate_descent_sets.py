@@ -1,7 +1,6 @@
 """Samples X and labels y in {−1, 1} for the benchmark of coordinate descent.
 
-The settings of the method were chosen on the first family; the second was fixed before and nothing
-was tuned on it.
+The settings of the method were chosen on the first family; the second was fixed before that.
 """
 
 from __future__ import annotations

@@ -334,7 +334,7 @@ BAD = {
     "a negative l2": (lambda: LeastSquares(X, RESPONSES, l2=-1), "l2: "),
     "an intercept that is no flag": (lambda: Huber(X, RESPONSES, 1, intercept=2), "intercept: "),
     "no smoothness constant": (
-        lambda: solve(Poisson(X, COUNTS), Coordinates(D)),
+        lambda: solve(Poisson(X, COUNTS), Coordinates(D), "matching-pursuit"),
         "shuffled, accelerated, orthogonal",
     ),
     "rtol of more than a residual": (
