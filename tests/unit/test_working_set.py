@@ -215,6 +215,20 @@ def test_a_step_up_to_the_edge_of_a_face_ends_on_it_exactly():
     assert (face.w + face.clipped(step)).tolist() == [0.0, -0.6]
 
 
+@pytest.mark.parametrize("intercept", [False, True])
+@pytest.mark.parametrize("count", [1e2, 1e4, 1e6, 1e9])
+def test_counts_of_any_size_are_fitted(count, intercept):
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((40, 8))
+    y = np.round(count * np.exp(0.3 * X[:, 0]))
+    f = Poisson(X, y, intercept=intercept)
+    found = solve(f, Coordinates(f.shape[0]))
+    assert found.success
+    assert (np.diff(found.trace.value) <= 1e-12 * np.abs(found.trace.value[1:])).all()
+    if intercept:  # the data are as the model says, but for the rounding of counts
+        np.testing.assert_allclose(found.x[[0, -1]], [0.3, np.log(count)], atol=0.3 / count + 1e-6)
+
+
 # Paths -------------------------------------------------------------------------------------
 
 
