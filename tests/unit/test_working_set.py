@@ -247,6 +247,12 @@ def test_a_path_begins_where_coefficients_leave_zero_and_follows_the_minimisers(
         np.testing.assert_allclose(coefs[k], alone.x, atol=1e-6 * np.abs(alone.x).max())
 
 
+def test_where_a_path_begins_does_not_depend_on_when_its_runs_stop():
+    f, atoms, _ = problem(7, d=20, intercept=True)
+    tops = [path(f, atoms, points=1, **o).strengths[0] for o in ({}, {"max_iter": 1}, {"gap": 9})]
+    assert len(set(tops)) == 1
+
+
 def test_a_path_prints_and_draws_what_has_a_weight():
     pytest.importorskip("matplotlib")
     f, atoms, _ = problem(8, d=6, intercept=True)
@@ -266,6 +272,8 @@ def test_a_path_prints_and_draws_what_has_a_weight():
         ({"penalty": NonNegative()}, "penalty: expected one with weights"),
         ({"points": 0}, "points"),
         ({"least": 0}, "least"),
+        ({"least": 2.0}, "least: expected a number above 0 and at most 1, got 2"),
+        ({"penalty": "L1"}, "penalty: expected one with weights, such as L1"),
     ],
 )
 def test_paths_that_are_none_are_refused(options, message):
