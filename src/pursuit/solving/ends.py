@@ -97,9 +97,9 @@ class Reasons:
         return f"the start is optimal{self._zero()}"
 
     def _zero(self) -> str:
-        """That a penalty leaves no coefficient but zero, if so."""
+        """That a penalty leaves no coefficient that it is about but zero, if so."""
         x = self._running.stepper.x
-        return "" if x.atoms.penalty.free or x.used.size else why_zero(x)
+        return "" if x.atoms.penalty.free else why_zero(x)
 
     def endless(self, why: str) -> Ended:
         """A rule has found no end to the fall of f: where f has a floor, by rounding."""
