@@ -301,6 +301,15 @@ def test_separable_labels_without_l2_have_no_minimiser_and_the_status_says_so():
     assert solve(SquaredHinge(separable, LABELS), Coordinates(2), "accelerated").success
 
 
+def test_weights_on_other_coefficients_do_not_give_separable_labels_a_minimiser():
+    separable = np.column_stack([SIGNS * np.linspace(1, 2, N), np.zeros(N)])
+    f = Logistic(separable, LABELS)
+    for penalty in (L1([0.0, 1.0]), Box([-np.inf, -1.0], [np.inf, 1.0])):
+        assert solve(f, Coordinates(2), penalty=penalty).status is Status.UNBOUNDED
+    for penalty in (L1([1e-3, 0.0]), Box([-np.inf, -np.inf], [1.0, np.inf])):
+        assert solve(f, Coordinates(2), penalty=penalty).status is Status.CONVERGED
+
+
 def test_columns_that_are_zero_or_constant_are_no_obstacle():
     design = np.column_stack([X, np.zeros(N), np.full(N, 3.0)])
     for name, (build, y, *_) in LOSSES.items():

@@ -169,6 +169,13 @@ def test_a_weight_of_at_least_lambda_max_gives_zero_and_says_so():
     assert down.x.tolist() == [0.0, 0.0]
     assert "with less than 0.5 times these weights it would not be" in down.message
     assert solve(f, axes, penalty=L1(7.9)).x.any()
+    beside = solve(
+        LeastSquares([[1.0], [0.0], [-1.0]], [3.0, 2.0, 2.0], intercept=True), axes, penalty=L1(2.0)
+    )
+    assert beside.support.tolist() == [1]  # the intercept alone, which has no weight
+    assert "with less than 0.5 times these weights it would not be" in beside.message
+    nothing = solve(LeastSquares(np.eye(2), [0.0, 0.0]), axes, penalty=L1(1.0))
+    assert "zero is the solution, whatever λ is" in nothing.message
 
 
 def test_columns_that_are_zero_or_alike_do_no_harm():

@@ -215,6 +215,20 @@ def test_a_step_up_to_the_edge_of_a_face_ends_on_it_exactly():
     assert (face.w + face.clipped(step)).tolist() == [0.0, -0.6]
 
 
+@pytest.mark.parametrize("intercept", [False, True])
+@pytest.mark.parametrize("count", [1e2, 1e4, 1e6, 1e9])
+def test_counts_of_any_size_are_fitted(count, intercept):
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((40, 8))
+    y = np.round(count * np.exp(0.3 * X[:, 0]))
+    f = Poisson(X, y, intercept=intercept)
+    found = solve(f, Coordinates(f.shape[0]))
+    assert found.success
+    assert (np.diff(found.trace.value) <= 1e-12 * np.abs(found.trace.value[1:])).all()
+    if intercept:  # the data are as the model says, but for the rounding of counts
+        np.testing.assert_allclose(found.x[[0, -1]], [0.3, np.log(count)], atol=0.3 / count + 1e-6)
+
+
 # Paths -------------------------------------------------------------------------------------
 
 
@@ -231,6 +245,12 @@ def test_a_path_begins_where_coefficients_leave_zero_and_follows_the_minimisers(
     for k in (3, 11):
         alone = solve(f, atoms, penalty=L1(found.strengths[k]), tol=1e-11)
         np.testing.assert_allclose(coefs[k], alone.x, atol=1e-6 * np.abs(alone.x).max())
+
+
+def test_where_a_path_begins_does_not_depend_on_when_its_runs_stop():
+    f, atoms, _ = problem(7, d=20, intercept=True)
+    tops = [path(f, atoms, points=1, **o).strengths[0] for o in ({}, {"max_iter": 1}, {"gap": 9})]
+    assert len(set(tops)) == 1
 
 
 def test_a_path_prints_and_draws_what_has_a_weight():
@@ -252,6 +272,8 @@ def test_a_path_prints_and_draws_what_has_a_weight():
         ({"penalty": NonNegative()}, "penalty: expected one with weights"),
         ({"points": 0}, "points"),
         ({"least": 0}, "least"),
+        ({"least": 2.0}, "least: expected a number above 0 and at most 1, got 2"),
+        ({"penalty": "L1"}, "penalty: expected one with weights, such as L1"),
     ],
 )
 def test_paths_that_are_none_are_refused(options, message):

@@ -9,7 +9,7 @@ repeats this on the same set while that pays, and then looks at all coefficients
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from math import inf, isfinite, sqrt
+from math import inf, sqrt
 from typing import cast
 
 import numpy as np
@@ -54,8 +54,8 @@ MODELS = 8
 FLOOR = 1e-3
 """Of the bend of a parabola above the loss: the least of a loss that has straight pieces."""
 FLAT, PROBES, STRETCH = 0.1, 10, 4.0
-"""The share of its first slope at which a search ends, its most looks, and how many times further
-the next may be."""
+"""The share of its first slope at which a search ends, its most looks once f has fallen, and how
+many times further the next may be."""
 SUFFICIENT, HALVINGS = 1e-4, 40
 """The share of its promise that a step has to keep, and how often it is halved to do so."""
 ROUNDING = 1e-12
@@ -367,14 +367,21 @@ class _Way:
         if not fall > 0:
             return 0.0
         ridge, tilt = float((l2 * self.step) @ self.step), float((l2 * self.w) @ self.step)
-        for _ in range(PROBES):
+        last = inf
+        for look in range(HALVINGS):
             samples = self.at(share)
             slope = float(samples.slopes @ self.du) + tilt + share * ridge
             if abs(slope) <= FLAT * fall:
-                break
+                return share
             low, high = (share, high) if slope < 0 else (low, share)
+            if low > 0 and look >= PROBES:
+                break
             bend = float(samples.bends @ self.du**2) + ridge
             longest = STRETCH * share if high == inf else high
             newton = share - slope / bend if bend > 0 else inf
-            share = newton if low < newton < longest else min(longest, (low + high) / 2)
-        return share if isfinite(self.at(share).value) else low
+            # Far up an exponential Newton's steps are all alike, and short.
+            slow = high < inf and abs(newton - share) > last / 2
+            inside = low < newton < longest and not slow
+            following = newton if inside else min(longest, (low + high) / 2)
+            share, last = following, abs(following - share)
+        return low  # up to where f falls

@@ -166,6 +166,12 @@ class Penalty(ABC):
             charge: Array = np.where(best > 0, over * best - ridge, 0.0)
         return charge
 
+    def lets_grow(self, w: Array) -> bool:
+        """Whether g(kw) = 0 for all k ≥ 0: nothing in use has a weight, or a bound ahead."""
+        weights, lower, upper = self.terms
+        ahead = np.where(w > 0, upper, np.negative(lower))
+        return bool(((w == 0) | (np.equal(weights, 0) & np.isposinf(ahead))).all())
+
     def room(self, w: float, c: float) -> float:
         """How far w may move against the sign of c before it leaves the domain."""
         _, lower, upper = self.terms

@@ -97,9 +97,9 @@ class Reasons:
         return f"the start is optimal{self._zero()}"
 
     def _zero(self) -> str:
-        """That a penalty leaves no coefficient but zero, if so."""
+        """That a penalty leaves no coefficient that it is about but zero, if so."""
         x = self._running.stepper.x
-        return "" if x.atoms.penalty.free or x.used.size else why_zero(x)
+        return "" if x.atoms.penalty.free else why_zero(x)
 
     def endless(self, why: str) -> Ended:
         """A rule has found no end to the fall of f: where f has a floor, by rounding."""
@@ -110,11 +110,15 @@ class Reasons:
         """An end of the run's own, or that f has no minimiser and only grows flatter."""
         status, message = found
         asked = self._stop.goal is not None and message == self._stop.goal[1]
-        penalty = self._run.problem.atoms.penalty
-        if asked or status not in OPEN or not (penalty.free or penalty.one_sided):
+        if asked or status not in OPEN or not self._may_grow():
             return found
         why = self._run.problem.f.escapes(self._running.verified.x.astype(np.float64))
         return (Status.UNBOUNDED, why) if why else found
+
+    def _may_grow(self) -> bool:
+        """Whether the penalty has nothing against any multiple of x."""
+        x, penalty = self._running.stepper.x, self._run.problem.atoms.penalty
+        return penalty.free or penalty.one_sided or penalty.lets_grow(x.coef)
 
     def reached(self) -> Ended | None:
         """Whether the last iteration met a test."""

@@ -101,12 +101,15 @@ def begin(x: Point, weights: Array | None) -> Array | None:
 
 
 def why_zero(x: Point) -> str:
-    """What the weights of a penalty have to do with a solution that is zero, if they have."""
+    """What the weights of a penalty have to do with a solution in which nothing that they are
+    about is in use, if they have."""
     weights = x.atoms.penalty.parts(len(x.coef)).weights
     charged = weights > 0
-    if not charged.any():
+    if not charged.any() or x.coef[charged].any():
         return ""
     ratio = float((np.abs(x.correlations()[charged]) / weights[charged]).max())
+    if ratio == 0:
+        return ": zero is the solution, whatever λ is"
     return (
         f": zero is the solution, for λ ≥ λmax; with less than {ratio:.4g} times these weights it "
         "would not be"

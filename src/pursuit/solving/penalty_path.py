@@ -12,7 +12,7 @@ import numpy as np
 from pursuit.atoms.dictionary import as_atoms
 from pursuit.base.errors import InputError
 from pursuit.base.status import Status
-from pursuit.base.validation import Array, count, positive, real_array
+from pursuit.base.validation import Array, count, real_array, share, shown
 from pursuit.objectives.base import Objective
 from pursuit.penalties import L1, Penalty
 from pursuit.solving.driver import solve
@@ -22,6 +22,9 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from pursuit.methods import Method
+
+EXACT = 1e-12
+"""The share of its first slope to which what has no weight is found, before λ is known."""
 
 
 def path(
@@ -66,10 +69,12 @@ def path(
     """
     atoms = as_atoms(atoms)
     penalty = L1(1.0) if penalty is None else penalty
+    if not isinstance(penalty, Penalty):
+        raise InputError(f"penalty: expected one with weights, such as L1(1), got {shown(penalty)}")
     coef = options.pop("coef0", None)
     if strengths is None:
-        top = strongest(f, atoms, penalty, **options)
-        ratio = positive("least", least)
+        top = strongest(f, atoms, penalty)
+        ratio = share("least", least)
         lambdas = np.geomspace(top, ratio * top, count("points", points, minimum=1))
     else:
         lambdas = -np.sort(-_row_of("strengths", strengths))
@@ -81,7 +86,7 @@ def path(
     return PenaltyPath(lambdas, tuple(runs), _charged(f, penalty, runs[0].size))
 
 
-def strongest(f: Objective, atoms: object, penalty: Penalty, **options: Any) -> float:
+def strongest(f: Objective, atoms: object, penalty: Penalty) -> float:
     """The least λ at which no coefficient with a weight is in use at a minimiser of f + λg."""
     atoms = as_atoms(atoms)
     finite = atoms.finite
@@ -96,7 +101,7 @@ def strongest(f: Objective, atoms: object, penalty: Penalty, **options: Any) -> 
     x = f.origin(atoms)
     if not charged.all():  # those without a weight find their place first
         alone = penalty.only(np.flatnonzero(~charged), len(finite))
-        x = solve(f, atoms, penalty=alone, **options).x
+        x = solve(f, atoms, penalty=alone, tol=EXACT).x
     c = finite.correlate(f.gradient(x.astype(np.float64)))
     pull = np.maximum(np.where(upper > 0, -c, -inf), np.where(lower < 0, c, -inf))
     strength = float((pull[charged] / weights[charged]).max())
