@@ -107,7 +107,8 @@ class PursuitCoder(Coding):
 
     Examples
     --------
-    >>>     >>> from pursuit.estimators import PursuitCoder
+    >>> import numpy as np
+    >>> from pursuit.estimators import PursuitCoder
     >>> coder = PursuitCoder(3 * np.eye(4), n_nonzero=1)
     >>> coder.fit_transform([[0.0, 6.0, 0.0, 1.0]]).tolist()
     [[0.0, 2.0, 0.0, 0.0]]
@@ -220,7 +221,8 @@ class PursuitDictionary(Coding):
 
     Examples
     --------
-    >>>     >>> from pursuit.estimators import PursuitDictionary
+    >>> import numpy as np
+    >>> from pursuit.estimators import PursuitDictionary
     >>> X = np.random.default_rng(0).standard_normal((500, 16))
     >>> learner = PursuitDictionary(32, n_nonzero=3, random_state=0).fit(X)
     >>> learner.components_.shape, np.count_nonzero(learner.transform(X[:1]))
