@@ -145,12 +145,12 @@ class PursuitCoder(Coding):
         """Prepare the dictionary; of X the width is looked at, and its rows if there is none."""
         X = self._rows(X, reset=True)
         atoms = self._given(X.shape[1]) if self.dictionary is not None else _rows_as_atoms(X)
-        k = self.n_nonzero
+        k, steps = self.n_nonzero, self.max_steps
         self._prepare(
             atoms,
             self.method,
             n_nonzero=None if k is None else clipped("n_nonzero", k, len(atoms), "atoms there are"),
-            max_iter=self.max_steps,
+            max_iter=None if steps is None else count("max_steps", steps, minimum=1),
             seed=seed(self.random_state),
             unit_atoms=self.unit_atoms,
         )
