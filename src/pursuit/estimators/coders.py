@@ -225,7 +225,7 @@ class PursuitDictionary(Coding):
     >>> from pursuit.estimators import PursuitDictionary
     >>> X = np.random.default_rng(0).standard_normal((500, 16))
     >>> learner = PursuitDictionary(32, n_nonzero=3, random_state=0).fit(X)
-    >>> learner.components_.shape, np.count_nonzero(learner.transform(X[:1]))
+    >>> learner.components_.shape, int(np.count_nonzero(learner.transform(X[:1])))
     ((32, 16), 3)
     """
 

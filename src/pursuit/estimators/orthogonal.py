@@ -138,7 +138,7 @@ class OrthogonalMatchingPursuit(LinearPrediction, MultiOutputMixin, RegressorMix
     >>> from pursuit.estimators import OrthogonalMatchingPursuit
     >>> X = np.random.default_rng(0).standard_normal((50, 20)) * np.logspace(-3, 3, 20)
     >>> model = OrthogonalMatchingPursuit(n_nonzero_coefs=2).fit(X, X[:, 1] - 2 * X[:, 18] + 5)
-    >>> np.flatnonzero(model.coef_).tolist(), round(model.intercept_, 6)
+    >>> np.flatnonzero(model.coef_).tolist(), round(float(model.intercept_), 6)
     ([1, 18], 5.0)
     """
 

@@ -397,7 +397,7 @@ class PenalisedClassifier(PenalisedModel, PathLabels):
     >>> import numpy as np
     >>> from pursuit.estimators import PenalisedClassifier
     >>> X = np.random.default_rng(0).standard_normal((60, 30))
-    >>> model = PenalisedClassifier(C=0.2).fit(X, X[:, 4] > 0)
+    >>> model = PenalisedClassifier(C=0.1).fit(X, X[:, 4] > 0)
     >>> np.flatnonzero(model.coef_[0]).tolist()
     [4]
     """
