@@ -260,6 +260,13 @@ def test_what_cannot_be_estimated_is_an_error_that_says_what_to_give():
         geometry.sampling_quality(lazy_sphere(3, 1.0, np.ones(3), rank=2))
     with pytest.raises(InputError, match="moments: expected shape"):
         Oracle(np.sign, 3, radius=2.0, moments=np.eye(2))
+    for wrong in (2 * np.eye(3), -np.eye(3), np.zeros(3)):
+        with pytest.raises(InputError, match="moments: expected a trace"):
+            Oracle(np.sign, 3, radius=2.0, moments=wrong)
+    with pytest.raises(InputError, match="rank: expected at most 3"):
+        Oracle(np.sign, 3, radius=2.0, rank=4)
+    with pytest.raises(InputError, match="sample: expected a function"):
+        Oracle(np.sign, 3, radius=2.0, sample=3)
     with pytest.raises(InputError, match="max_leverage"):
         Oracle(np.sign, 3, radius=2.0, max_leverage=3)
     with pytest.raises(InputError, match="confidence"):

@@ -63,14 +63,18 @@ class Oracle(AtomSet):
     ) -> None:
         if not callable(function):
             raise InputError(f"function: expected a function, got {type(function).__name__}")
+        if sample is not None and not callable(sample):
+            raise InputError(f"sample: expected a function, got {type(sample).__name__}")
         self.function, self._sample = function, sample
         sizes = shape if isinstance(shape, tuple) else (shape,)
         self.shape = tuple(extent("shape", size) for size in sizes)
         self._radius = positive("radius", radius)
         size = int(np.prod(self.shape))
         self._rank = size if rank is None else count("rank", rank, minimum=1)
+        if self._rank > size:
+            raise InputError(f"rank: expected at most {size}, the size of the space, got {rank}")
         self.quality = share("delta", delta)
-        self._second = None if moments is None else _second_moment(moments, size)
+        self._second = None if moments is None else _second_moment(moments, size, self._radius)
         self._leverage = None if max_leverage is None else positive("max_leverage", max_leverage)
         if moments is None and max_leverage is not None:
             raise InputError("max_leverage: expected with moments, for it is one of those draws")
@@ -111,7 +115,7 @@ class Oracle(AtomSet):
         return True
 
 
-def _second_moment(value: object, size: int) -> Array:
+def _second_moment(value: object, size: int, radius: float) -> Array:
     """P̃ from a matrix, or from its diagonal."""
     array = real_array("moments", value).astype(np.float64)
     matrix = np.diag(array) if array.shape == (size,) else array
@@ -119,5 +123,11 @@ def _second_moment(value: object, size: int) -> Array:
         raise InputError(f"moments: expected shape {(size, size)} or {(size,)}, got {array.shape}")
     if not np.allclose(matrix, matrix.T, rtol=0, atol=1e-8 * np.abs(matrix).max()):
         raise InputError("moments: expected a symmetric matrix")
+    mean = float(np.trace(matrix))  # E‖z‖²
+    if not 0 < mean <= (1 + 1e-8) * radius**2:
+        raise InputError(
+            f"moments: expected a trace, which is E‖z‖², above 0 and at most radius² = "
+            f"{radius**2:.6g}, got {mean:.6g}"
+        )
     halves: Array = (matrix + matrix.T) / 2
     return halves

@@ -107,7 +107,8 @@ class PursuitCoder(Coding):
 
     Examples
     --------
-    >>>     >>> from pursuit.estimators import PursuitCoder
+    >>> import numpy as np
+    >>> from pursuit.estimators import PursuitCoder
     >>> coder = PursuitCoder(3 * np.eye(4), n_nonzero=1)
     >>> coder.fit_transform([[0.0, 6.0, 0.0, 1.0]]).tolist()
     [[0.0, 2.0, 0.0, 0.0]]
@@ -144,12 +145,12 @@ class PursuitCoder(Coding):
         """Prepare the dictionary; of X the width is looked at, and its rows if there is none."""
         X = self._rows(X, reset=True)
         atoms = self._given(X.shape[1]) if self.dictionary is not None else _rows_as_atoms(X)
-        k = self.n_nonzero
+        k, steps = self.n_nonzero, self.max_steps
         self._prepare(
             atoms,
             self.method,
             n_nonzero=None if k is None else clipped("n_nonzero", k, len(atoms), "atoms there are"),
-            max_iter=self.max_steps,
+            max_iter=None if steps is None else count("max_steps", steps, minimum=1),
             seed=seed(self.random_state),
             unit_atoms=self.unit_atoms,
         )
@@ -220,10 +221,11 @@ class PursuitDictionary(Coding):
 
     Examples
     --------
-    >>>     >>> from pursuit.estimators import PursuitDictionary
+    >>> import numpy as np
+    >>> from pursuit.estimators import PursuitDictionary
     >>> X = np.random.default_rng(0).standard_normal((500, 16))
     >>> learner = PursuitDictionary(32, n_nonzero=3, random_state=0).fit(X)
-    >>> learner.components_.shape, np.count_nonzero(learner.transform(X[:1]))
+    >>> learner.components_.shape, int(np.count_nonzero(learner.transform(X[:1])))
     ((32, 16), 3)
     """
 

@@ -98,7 +98,7 @@ class PursuitRegressor(GreedyModel, PathResponse):
     n_nonzero_ : int
         Features in use.
     paths_ : list of one CoefficientPath
-        The models with 0, 1, … features: `at`, `coefs`, `intercepts`, `values`, `plot()`.
+        The models with 0, 1, … features: `at`, `coefs`, `intercepts`, `plot()`.
     n_features_in_, feature_names_in_
         What was seen in `fit`.
 

@@ -43,9 +43,9 @@ class Features:
     @staticmethod
     def of(X: Any, intercept: bool, weights: Array | None = None) -> Features:
         """Measure the columns, samples counting by their weights."""
-        mean, square, spread = _moments(X, weights)
-        sizes = np.sqrt(spread) if intercept else np.sqrt(square)
-        live = np.flatnonzero(sizes > ULPS * np.finfo(X.dtype).eps * np.sqrt(square))
+        mean, size, spread = _moments(X, weights)
+        sizes = spread if intercept else size
+        live = np.flatnonzero(sizes > ULPS * np.finfo(X.dtype).eps * size)
         centred = intercept and not hasattr(X, "tocsc")
         middle = mean if centred else np.zeros_like(mean)
         return Features(X, middle.astype(X.dtype), sizes.astype(X.dtype), live)
@@ -65,24 +65,42 @@ class Features:
 
 
 def _moments(X: Any, weights: Array | None) -> tuple[Array, Array, Array]:
-    """The mean, the mean square and the mean square about the mean of each column, in float64."""
+    """The mean, the root mean square and that about the mean of each column, in float64.
+
+    Powers of two bring columns to entries below one, so that no square leaves the range of floats.
+    """
+    sparse = hasattr(X, "tocsc")
+    double = (X.tocsc() if sparse else X).astype(np.float64)
+    largest = abs(double).max(axis=0)
+    power = np.frexp(largest.toarray().ravel() if sparse else largest)[1]
+    if sparse:
+        double.data = np.ldexp(double.data, -np.repeat(power, np.diff(double.indptr)))
     share = np.full(X.shape[0], 1 / X.shape[0]) if weights is None else weights / weights.sum()
     share = share.astype(np.float64)
-    if hasattr(X, "tocsc"):
-        double = X.tocsc().astype(np.float64)
-        mean, square = double.T @ share, double.multiply(double).T @ share
-        about, stored = double.copy(), double.copy()
-        stored.data = np.ones_like(stored.data)
-        full = np.diff(about.indptr) == X.shape[0]
-        absent = np.where(full, 0.0, np.maximum(1 - stored.T @ share, 0))
-        about.data = double.data - np.repeat(mean, np.diff(about.indptr))
-        mean = mean + about.T @ share - mean * absent  # as exact as a constant column is
-        # Σ over stored entries of (x − m)², and m² for every entry that is not stored.
-        about.data = (double.data - np.repeat(mean, np.diff(about.indptr))) ** 2
-        return mean, square, about.T @ share + mean**2 * absent
+    measure = _sparse_moments if sparse else _dense_moments
+    mean, square, spread = measure(double if sparse else np.ldexp(double, -power), share)
+    return np.ldexp(mean, power), np.ldexp(square**0.5, power), np.ldexp(spread**0.5, power)
+
+
+def _dense_moments(X: Array, share: Array) -> tuple[Array, Array, Array]:
+    """Mean, mean square and mean square about the mean."""
     mean = share @ X
     mean = mean + share @ (X - mean)  # as exact as a constant column is
-    return mean, share @ np.square(X, dtype=np.float64), share @ np.square(X - mean)
+    return mean, share @ np.square(X), share @ np.square(X - mean)
+
+
+def _sparse_moments(X: Any, share: Array) -> tuple[Array, Array, Array]:
+    """The same of a sparse X in columns."""
+    mean, square = X.T @ share, X.multiply(X).T @ share
+    about, stored = X.copy(), X.copy()
+    stored.data = np.ones_like(stored.data)
+    full = np.diff(about.indptr) == X.shape[0]
+    absent = np.where(full, 0.0, np.maximum(1 - stored.T @ share, 0))
+    about.data = X.data - np.repeat(mean, np.diff(about.indptr))
+    mean = mean + about.T @ share - mean * absent  # as exact as a constant column is
+    # Σ over stored entries of (x − m)², and m² for every entry that is not stored.
+    about.data = (X.data - np.repeat(mean, np.diff(about.indptr))) ** 2
+    return mean, square, about.T @ share + mean**2 * absent
 
 
 class LinearPrediction(Checked):
@@ -113,7 +131,7 @@ class LabelPrediction(LinearPrediction):
         check_classification_targets(y)
         self.classes_ = np.unique(y)
         if len(self.classes_) < 2:
-            raise InputError(f"y: expected labels of two classes, got one class: {y[0]!r}")
+            raise InputError(f"y: expected labels of two classes, got one class: {y[0]}")
         return X, y
 
     def _sides(self, y: Array) -> list[Array]:

@@ -6,7 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
+from sklearn.utils.validation import check_is_fitted
 
+from pursuit.base.errors import InputError
 from pursuit.base.validation import Array, positive
 from pursuit.estimators.linear import LabelPrediction, LinearPrediction
 from pursuit.estimators.losses import LABELS, Loss, response
@@ -41,6 +43,9 @@ class PathModel(LinearPrediction, BaseEstimator):
 
     def plot(self, ax: Axes | None = None, *, row: int = 0) -> Axes:
         """Coefficients along the path of a row of `coef_`."""
+        check_is_fitted(self)
+        if not -len(self.paths_) <= row < len(self.paths_):
+            raise InputError(f"row: expected a row of coef_, below {len(self.paths_)}, got {row}")
         return self.paths_[row].plot(ax, names=getattr(self, "feature_names_in_", None))
 
 

@@ -9,6 +9,7 @@ from joblib import Parallel, delayed
 from scipy.linalg import qr, solve_triangular
 from sklearn.base import BaseEstimator, MultiOutputMixin, RegressorMixin
 from sklearn.model_selection import check_cv
+from sklearn.utils.validation import check_is_fitted
 
 from pursuit.atoms.cone import Cone
 from pursuit.base.validation import Array, flag, non_negative
@@ -137,7 +138,7 @@ class OrthogonalMatchingPursuit(LinearPrediction, MultiOutputMixin, RegressorMix
     >>> from pursuit.estimators import OrthogonalMatchingPursuit
     >>> X = np.random.default_rng(0).standard_normal((50, 20)) * np.logspace(-3, 3, 20)
     >>> model = OrthogonalMatchingPursuit(n_nonzero_coefs=2).fit(X, X[:, 1] - 2 * X[:, 18] + 5)
-    >>> np.flatnonzero(model.coef_).tolist(), round(model.intercept_, 6)
+    >>> np.flatnonzero(model.coef_).tolist(), round(float(model.intercept_), 6)
     ([1, 18], 5.0)
     """
 
@@ -270,6 +271,7 @@ class OrthogonalMatchingPursuitCV(LinearPrediction, RegressorMixin, BaseEstimato
         """Mean squared error against the number of coefficients, with its spread over the folds."""
         from pursuit import plots
 
+        check_is_fitted(self)
         sizes = np.arange(1, self.mse_path_.shape[1] + 1)
         ax = plots.scores(sizes, self.mse_path_, self.n_nonzero_coefs_, ax=ax)
         ax.set_xlabel("features")

@@ -13,7 +13,7 @@ from sklearn.exceptions import ConvergenceWarning
 from pursuit.atoms.coordinates import Coordinates
 from pursuit.base.errors import InputError
 from pursuit.base.status import Status
-from pursuit.base.validation import Array, count, flag, non_negative, positive, real_array
+from pursuit.base.validation import Array, count, flag, non_negative, positive, real_array, share
 from pursuit.estimators.door import sample_weights
 from pursuit.estimators.linear import Features
 from pursuit.estimators.losses import Loss
@@ -97,6 +97,8 @@ class PenaltySearch:
 
     def top(self, features: Features, y: Array, weights: Array | None) -> float:
         """The least λ at which every coefficient is zero."""
+        if not features.live.size:
+            return 0.0
         f = self.loss.make(features.scaled(unit=False), y, 0.0, weights, self.intercept)
         x = np.zeros(f.shape, features.X.dtype)
         if self.intercept:
@@ -189,9 +191,12 @@ class PenalisedModel(PathModel):
 
     def _grid(self, top: float, ratio: float, total: float, points: int, eps: float) -> Array:
         """Values of the parameter from the one that leaves no coefficient to `eps` of it in λ."""
-        if not ratio or not top > 0:
-            name = f"{self.strength}s"
+        name = f"{self.strength}s"
+        if not ratio:
             raise InputError(f"{name}: expected values, for without an ℓ1 norm no λ is the largest")
+        if not top > 0:
+            raise InputError(f"{name}: expected values, for no coefficient is in use at any λ")
+        points, eps = count(f"n_{name}", points, minimum=1), share("eps", eps)
         lambdas = np.geomspace(top / ratio, eps * top / ratio, points)
         return np.array([self._value(each, total) for each in lambdas.tolist()])
 
@@ -392,7 +397,7 @@ class PenalisedClassifier(PenalisedModel, PathLabels):
     >>> import numpy as np
     >>> from pursuit.estimators import PenalisedClassifier
     >>> X = np.random.default_rng(0).standard_normal((60, 30))
-    >>> model = PenalisedClassifier(C=0.2).fit(X, X[:, 4] > 0)
+    >>> model = PenalisedClassifier(C=0.1).fit(X, X[:, 4] > 0)
     >>> np.flatnonzero(model.coef_[0]).tolist()
     [4]
     """

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from inspect import signature
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,7 +12,9 @@ from sklearn.base import is_classifier
 from sklearn.metrics import get_scorer
 from sklearn.model_selection import check_cv
 from sklearn.utils.extmath import safe_sparse_dot
+from sklearn.utils.validation import check_is_fitted
 
+from pursuit.base.errors import InputError
 from pursuit.base.validation import Array, one_of
 from pursuit.estimators.door import clipped
 from pursuit.estimators.greedy import GreedyModel
@@ -83,6 +86,7 @@ class Selecting(GreedyModel):
 
         if row is not None:
             return super().plot(ax, row=row)
+        check_is_fitted(self)
         ax = plots.scores(self.sizes_, self.scores_, self.n_nonzero_, ax=ax)
         ax.set_xlabel("features")
         ax.set_ylabel(self._score_name())
@@ -100,16 +104,38 @@ def _fold_scores(
     """The scores of the models with 0, 1, … features on the samples left out."""
     train, test = fold
     w, w_test = (None, None) if weights is None else (weights[train], weights[test])
+    _check_fold(model, y[train], w, w_test)
     paths = model._paths(X[train], y[train], w, int(model.sizes_[-1]))
     if model.scoring is None:
         decisions = decisions_by_size(paths, X[test], model.sizes_)
         return [-model._mean_loss(y[test], decided, w_test) for decided in decisions]
     model, scorer, scores = copy.copy(model), get_scorer(model.scoring), []
     named = {} if w_test is None else {"sample_weight": w_test}
+    if named and not _takes_weights(scorer):
+        raise InputError("scoring: expected a scorer that takes sample_weight, as fit was given it")
     for size in model.sizes_.tolist():
         model._take_size(paths, size)
         scores.append(float(scorer(model, X[test], y[test], **named)))
     return scores
+
+
+def _check_fold(model: Any, y: Array, w: Array | None, w_test: Array | None) -> None:
+    """Whether there is something to fit to and something to score."""
+    if w is not None and w_test is not None and not (w.any() and w_test.any()):
+        raise InputError("sample_weight: expected folds (cv) with a weight above 0 on either side")
+    if is_classifier(model):
+        seen = np.unique(y if w is None else y[w > 0])
+        missing = np.setdiff1d(model.classes_, seen)
+        if len(missing):
+            raise InputError(
+                f"y: expected every class in the training part of every fold (cv), got one without "
+                f"{missing[0]}"
+            )
+
+
+def _takes_weights(scorer: Any) -> bool:
+    kinds = signature(scorer).parameters.values()
+    return any(kind.name == "sample_weight" or kind.kind is kind.VAR_KEYWORD for kind in kinds)
 
 
 def decisions_by_size(paths: list[CoefficientPath], X: Any, sizes: Array) -> Array:

@@ -1,0 +1,92 @@
+"""Estimators where scales, folds and arguments are odd."""
+
+import numpy as np
+import pytest
+from scipy.sparse import csr_array
+from sklearn.exceptions import NotFittedError
+
+from pursuit import InputError
+from pursuit.estimators import (
+    OrthogonalMatchingPursuit,
+    OrthogonalMatchingPursuitCV,
+    PenalisedRegressor,
+    PursuitClassifierCV,
+    PursuitCoder,
+    PursuitRegressor,
+    PursuitRegressorCV,
+)
+from pursuit.estimators.linear import Features
+
+rng = np.random.default_rng(0)
+X = rng.standard_normal((40, 6))
+y = X[:, 2] - 2 * X[:, 5] + 3
+
+
+@pytest.mark.parametrize("form", [np.asarray, csr_array])
+@pytest.mark.parametrize("scale", [1e-200, 1e200])
+def test_features_of_any_scale_are_measured(form, scale):
+    plain, scaled = Features.of(form(X), True), Features.of(form(X * scale), True)
+    assert np.allclose(scaled.scale / scale, plain.scale, rtol=1e-12)
+    assert scaled.live.tolist() == list(range(6))
+
+
+@pytest.mark.parametrize("scale", [1e-200, 1e200])
+def test_units_far_from_one_change_no_model(scale):
+    for model in (PursuitRegressor(n_nonzero=2), OrthogonalMatchingPursuit(n_nonzero_coefs=2)):
+        model.fit(X * scale, y)
+        assert np.allclose(model.coef_ * scale, [0, 0, 1, 0, 0, -2], atol=1e-9)
+        assert np.isclose(model.intercept_, 3)
+
+
+def test_folds_without_weight_or_without_a_class_are_told_in_a_sentence():
+    half = np.repeat([0.0, 1.0], 20)
+    with pytest.raises(InputError, match="sample_weight: expected folds"):
+        PursuitRegressorCV(cv=2).fit(X, y, sample_weight=half)
+    labels = np.array(["a", "b"] * 10 + ["c"] * 20)
+    with pytest.raises(InputError, match="one without c"):
+        PursuitClassifierCV(cv=[(np.arange(20), np.arange(20, 40))]).fit(X, labels)
+
+
+def test_weights_need_a_scorer_that_takes_them():
+    def plain(model, X, y):
+        return model.score(X, y)
+
+    assert PursuitRegressorCV(cv=2, scoring=plain).fit(X, y).n_nonzero_ == 2
+    with pytest.raises(InputError, match="scoring: expected a scorer that takes sample_weight"):
+        PursuitRegressorCV(cv=2, scoring=plain).fit(X, y, sample_weight=np.ones(40))
+    chosen = PursuitRegressorCV(cv=2, scoring="r2").fit(X, y, sample_weight=np.ones(40))
+    assert chosen.n_nonzero_ == 2
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"n_alphas": 0}, "n_alphas: expected an integer"),
+        ({"n_alphas": 2.5}, "n_alphas: expected an integer"),
+        ({"eps": 0}, "eps: expected"),
+        ({"eps": 2}, "eps: expected"),
+        ({"eps": "a"}, "eps: expected"),
+    ],
+)
+def test_a_path_says_what_it_expects(options, said):
+    with pytest.raises(InputError, match=said):
+        PenalisedRegressor().fit_path(X, y, **options)
+
+
+def test_a_path_without_any_coefficient_asks_for_its_values():
+    for columns, model in ((np.ones((40, 2)), {}), (-X[:, 2:3], {"positive": True})):
+        with pytest.raises(InputError, match="no coefficient is in use at any λ"):
+            PenalisedRegressor(**model).fit_path(columns, X[:, 2])
+
+
+def test_plots_of_what_is_not_fitted_or_not_there_are_refused():
+    for model in (PursuitRegressor(), PursuitRegressorCV(), OrthogonalMatchingPursuitCV()):
+        with pytest.raises(NotFittedError):
+            model.plot()
+    with pytest.raises(InputError, match="row: expected"):
+        PursuitRegressor().fit(X, y).plot(row=3)
+
+
+def test_an_argument_is_called_by_its_own_name():
+    with pytest.raises(InputError, match="max_steps"):
+        PursuitCoder(np.eye(6), max_steps=0).fit(X)
