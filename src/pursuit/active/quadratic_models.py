@@ -23,8 +23,9 @@ ROUNDS = 60
 """The most of these steps."""
 CLIPPED = 0.25
 """The share of its promise that a clipped step has to keep."""
-JITTER = 1e-13
-"""Of the largest curvature: what keeps a Gram matrix of dependent columns definite."""
+JITTER, TRIES = 1e-13, 100
+"""Of the largest curvature, what keeps a Gram matrix of dependent columns definite; and how often
+it may be raised."""
 CG_ROUNDS, CG_STEPS = 10, 60
 """The most of them where they are made by conjugate gradients, and the most steps of these."""
 
@@ -127,10 +128,11 @@ class GramModel(DescentModel):
         H = self.H if whole else self.H[np.ix_(face.places, face.places)]
         definite = H.T.copy(order="F")
         jitter = JITTER * max(float(definite.diagonal().max()), 1e-300)
-        info = 1
-        while info:
+        for _ in range(TRIES):  # numbers that are none never become definite
             definite.flat[:: len(definite) + 1] += jitter
             _, step, info = dposv(definite, -tilted, lower=0)
+            if info == 0:
+                break
             jitter *= 100
         return step, H.__matmul__
 

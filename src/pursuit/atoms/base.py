@@ -65,6 +65,9 @@ class AtomSet(ABC):
     quality: float = 1.0
     """The δ of equation (3) that the oracle keeps: \\|⟨d, lmo(d)⟩\\| ≥ δ‖d‖_{A*}."""
 
+    most_draws: int = 2**17
+    """The most atoms that are drawn to estimate moments: what a second or two allow."""
+
     @property
     def finite(self) -> FiniteAtoms | None:
         """The set as one of finitely many atoms; None where they are not, or nobody counts them."""

@@ -26,8 +26,8 @@ FIRST = 1024
 """Draws at the first look; their number is doubled until they say enough."""
 ENOUGH = 0.2
 """θ at which they do."""
-MOST, ENTRIES = 2**17, 2**25
-"""Drawn atoms, and numbers in all of them together, above which no more are drawn."""
+ENTRIES = 2**25
+"""Numbers in all drawn atoms together above which no more are drawn."""
 PARTS = 9
 """Statements that hold together with the stated confidence."""
 
@@ -87,14 +87,14 @@ def known(matrix: Array, rank: int, radius: float, largest: float | None) -> Dra
     return Drawn(roots[:, None] * rows, rows / roots[:, None], doubt, bounds)
 
 
-def estimated(draw: Draws, rank: int, radius: float, confidence: float) -> Drawn:
-    """The moments that enough draws show; an InputError where too many would be needed."""
-    rows, look = draw(FIRST), 1
+def estimated(draw: Draws, rank: int, radius: float, confidence: float, most: int) -> Drawn:
+    """The moments that enough draws show; an InputError where more than `most` would be needed."""
+    rows, look = draw(min(FIRST, most)), 1
     while True:
         # Looks at 2, 4, 8 … times as many draws share what may go wrong: Σ 1/(k(k + 1)) = 1.
         eta = (1 - confidence) / (look * (look + 1))
         found = _seen(rows, rank, radius, eta / PARTS, confidence)
-        full = 2 * rows.size > ENTRIES or 2 * len(rows) > MOST
+        full = 2 * rows.size > ENTRIES or 2 * len(rows) > most
         if found is not None and (found.doubt <= ENOUGH or full):
             return found
         if full:

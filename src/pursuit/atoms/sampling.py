@@ -115,7 +115,8 @@ class Sampling:
                 rows = [np.ravel(atoms.vector(z)) for z in atoms.draw(rng, size)]
                 return np.array(rows, np.float64)
 
-            atoms.estimates[key] = estimated(draw, atoms.rank, atoms.radius, self.confidence)
+            size = atoms.rank, atoms.radius
+            atoms.estimates[key] = estimated(draw, *size, self.confidence, atoms.most_draws)
         return atoms.estimates[key]
 
 

@@ -76,6 +76,8 @@ class RegressionTrees(AtomSet):
     [-1.0, 2.0]
     """
 
+    most_draws = 2**10  # growing one takes about a millisecond
+
     def __init__(
         self, X: object, *, max_depth: int = 1, min_samples_leaf: int = 1, seed: int = 0
     ) -> None:

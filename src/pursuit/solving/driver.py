@@ -109,9 +109,9 @@ def solve(
     penalty
         g on the coefficients of a finite set: f(x) + g(w) is minimised. An `L1`, a `Box` or
         `NonNegative()`, each about the coefficients of the atoms as given. A `Cone` keeps its
-        coefficients at or above zero beside it. For matching, affine-invariant and random pursuit;
-        the slope then is the largest distance of −⟨∇f(x), z_j⟩ from ∂g_j(w_j), and the value that
-        of f + g.
+        coefficients at or above zero beside it. For matching, affine-invariant and random pursuit,
+        rounds through coordinates and working sets; the slope then is the largest distance of
+        −⟨∇f(x), z_j⟩ from ∂g_j(w_j), and the value that of f + g.
     gap
         Stop when f + g is proved to be within `gap` of its minimum, in the units of f: by the
         duality gap of a linear model with a penalty, or with an l2 over `Coordinates`. It is looked
