@@ -169,7 +169,7 @@ def test_a_file_that_is_not_there_is_named(tmp_path):
 
 def test_an_unknown_ending_lists_the_known_ones(tmp_path):
     (tmp_path / "scene.xyz").write_bytes(b"II")
-    refused(tmp_path / "scene.xyz", "expected a .mat, .npy, .npz, .csv or .tif file, or an ENVI")
+    refused(tmp_path / "scene.xyz", "expected a .npy, .npz, .mat, .csv or .tif file, or an ENVI")
 
 
 def test_a_text_named_mat_is_refused(tmp_path):

@@ -416,7 +416,10 @@ def _certificate(checked: Checked) -> None:
         if posed.atoms.set.rank < checked.model.size:
             return
         rows = np.eye(checked.model.size, dtype=LD)
-    gap = checked.value - least_value(checked.model, rows)
+    if posed.atoms.cone and not isinstance(checked.model, Squares):
+        return
+    lowest = least_value_in_cone if posed.atoms.cone else least_value
+    gap = checked.value - lowest(checked.model, rows)
     # Rounding takes x out of the span by about as much as its terms are long.
     size = norm(posed.start) + np.abs(exact(result.weights)).sum() * LD(posed.atoms.set.radius)
     lost = ROOM * checked.eps * size

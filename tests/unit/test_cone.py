@@ -346,7 +346,8 @@ def test_a_method_that_would_leave_the_cone_is_refused_by_name_with_a_reason(nam
     message = str(error.value)
     assert message.startswith(f"method: {name} ")
     assert message.endswith(
-        "over a Cone expected one of matching-pursuit, affine-invariant, random-pursuit, orthogonal"
+        "over a Cone expected one of matching-pursuit, affine-invariant, random-pursuit, cyclic, "
+        "shuffled, orthogonal"
     )
     reasons = {"blended": "at once", "gradient-free": "which way", "local-orthogonal": "below 0"}
     reason = reasons.get(name, "second sequence")

@@ -50,6 +50,8 @@ class Sampling:
         confidence: float = CONFIDENCE,
         seed: int = 0,
     ) -> None:
+        if not isinstance(atoms, AtomSet):
+            raise InputError(f"atoms: expected a set of atoms, got {atoms!r}")
         self.atoms = atoms
         self.confidence, self.seed = share("confidence", confidence), count("seed", seed)
         if self.confidence == 1:

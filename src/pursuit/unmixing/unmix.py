@@ -11,12 +11,10 @@ from typing import TYPE_CHECKING, cast, overload
 
 import numpy as np
 
-from pursuit.atoms.cone import Cone
 from pursuit.base.cores import thread_count
 from pursuit.base.errors import InputError
 from pursuit.base.threads import for_each_block
 from pursuit.base.validation import count, one_of, real_array
-from pursuit.encoding import encode
 from pursuit.unmixing.diagnosis import complaint
 from pursuit.unmixing.extraction import Array, Extraction
 from pursuit.unmixing.labelled import is_labelled, silently, unmix_labelled
@@ -273,6 +271,10 @@ def _sum_at_most_one(job: _UnmixTask) -> Array:
 
 
 def _sparse(job: _UnmixTask) -> Array:
+    # They load SciPy, which readers of scenes can do without.
+    from pursuit.atoms.cone import Cone
+    from pursuit.encoding import encode
+
     codes = encode(
         job.pixels,
         Cone(job.endmembers),
