@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from pursuit.active.columns import Columns
+from pursuit.active.columns import DenseColumns
 from pursuit.base.products import times
 from pursuit.base.validation import Array
 from pursuit.rules.memory import Memory
@@ -21,14 +21,14 @@ class Entered(Memory):
 
 
 class GrowingGram:
-    """Xᵀ diag(root²) X for the columns that have entered.
+    """XᵀX for the columns that have entered.
 
     Products of blocks depend on their shapes to the last bit, so a run that is resumed makes the
     same blocks again: `entered` says which.
     """
 
-    def __init__(self, columns: Columns, root: Array, entered: Entered) -> None:
-        self.columns, self.root, self.entered = columns, root, entered
+    def __init__(self, columns: DenseColumns, entered: Entered) -> None:
+        self.columns, self.entered = columns, entered
         self._place = np.full(columns.shape[1], -1)
         self._taken = np.empty((columns.shape[0], 0), order="F")
         self._gram = np.empty((0, 0))
@@ -53,9 +53,13 @@ class GrowingGram:
 
     def _enter(self, new: Array) -> None:
         begin, end = self._size, self._size + len(new)
-        self._make_room(end)
+        X = self.columns.X
+        if len(new) == X.shape[1] and X.dtype == np.float64:  # all at once, in their order
+            self._taken, self._gram = X, np.empty((end, end))
+        else:
+            self._make_room(end)
+            self.columns.fill(new, self._taken[:, begin:end])
         taken, gram = self._taken, self._gram
-        taken[:, begin:end] = self.columns.dense(new) * self.root[:, None]
         block = times(taken[:, begin:end].T, taken[:, :end])
         gram[begin:end, :end] = block
         gram[:begin, begin:end] = block[:, :begin].T

@@ -14,7 +14,7 @@ from typing import cast
 
 import numpy as np
 
-from pursuit.active.columns import Columns
+from pursuit.active.columns import Columns, DenseColumns
 from pursuit.active.dual_descent import ENOUGH, DualDescent, DualMemory
 from pursuit.active.growing_gram import Entered, GrowingGram
 from pursuit.active.kernel_model import KernelModel
@@ -163,9 +163,10 @@ class _WorkingSetRun:
             self.dual = DualDescent(self.f, self.columns, self.duals)
         self._set: _Set | None = None
         self.growing: GrowingGram | None = None
-        if self.exact and not self.columns.sparse and not self.terms.smooth:
-            root = np.sqrt(self.f.weights.astype(np.float64))
-            self.growing = GrowingGram(self.columns, root, self.entered)
+        if self.exact and isinstance(self.columns, DenseColumns) and not self.terms.smooth:
+            bends = self.f.bends(np.zeros(self.columns.shape[0]))
+            if (bends == 1).all():
+                self.growing = GrowingGram(self.columns, self.entered)
 
     def __call__(self, point: Point) -> Progress:
         x = cast(LinearPoint, point)  # as `WorkingSet.point` makes it
@@ -235,11 +236,17 @@ class _Set:
 
     def __init__(self, run: _WorkingSetRun, places: Array) -> None:
         self.run, self.places = run, places
-        whole = len(places) == len(run.terms.l2)
-        self.columns = run.columns if whole else run.columns.part(places)
-        self.terms = run.terms if whole else run.terms.at(places)
+        self.whole = len(places) == len(run.terms.l2)
+        self.columns = run.columns if self.whole else run.columns.part(places)
+        self.terms = run.terms if self.whole else run.terms.at(places)
         self._gram: GramModel | None = None
         self._kernel: KernelModel | None = None
+
+    def combine(self, step: Array) -> Array:
+        """X times a step on the set."""
+        if self.whole or self.run.growing is None:
+            return self.columns.combine(step)
+        return self.run.columns.combine_some(self.places, step)  # nothing else asks for the set's
 
     def improve(self, here: _Here, slopes: Array, slope: float) -> None:
         """Models and steps towards their minimisers, until the set has done its work."""
@@ -317,7 +324,7 @@ class _Way:
         self.f, self.terms, self.here = of.run.f, of.terms, here
         self.w, self.towards, self.c = w, towards, c
         self.step = towards - w
-        self.du = of.columns.combine(self.step)
+        self.du = of.combine(self.step)
         self._others = here.total - here.samples.value - of.terms.value(w)
         self._seen: tuple[float, Array, Expansion] | None = None
 

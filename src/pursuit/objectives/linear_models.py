@@ -85,17 +85,19 @@ class LinearModel(ThroughImage):
         weights: object | None = None,
         intercept: bool = False,
     ) -> None:
-        matrix = linear_map("X", X)
-        self.intercept = flag("intercept", intercept)
-        matrix = with_ones(matrix) if self.intercept else matrix
-        self.X = by_columns(matrix) if hasattr(matrix, "tocsc") else matrix
-        self.shape = (int(self.X.shape[1]),)
-        self.dtype = np.dtype(self.X.dtype)
-        self.l2 = non_negative("l2", l2)
-        self.mu = 0.0 if self.intercept else self.l2
+        matrix, intercept = linear_map("X", X), flag("intercept", intercept)
+        self._keep(with_ones(matrix) if intercept else matrix, non_negative("l2", l2), intercept)
         given = sample_weights(weights, int(self.X.shape[0]))
         ones = np.ones(int(self.X.shape[0]))
         self.weights = of_type("weights", ones if given is None else given, self.dtype)
+
+    def _keep(self, X: Any, l2: float, intercept: bool) -> None:
+        """Take a matrix, with the column of the intercept, and an l2 that have been checked."""
+        self.X = by_columns(X) if hasattr(X, "tocsc") else X
+        self.shape = (int(X.shape[1]),)
+        self.dtype = np.dtype(X.dtype)
+        self.l2, self.intercept = l2, intercept
+        self.mu = 0.0 if intercept else l2
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}(X of shape {tuple(self.X.shape)}, l2={self.l2:g})"
