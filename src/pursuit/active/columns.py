@@ -43,11 +43,6 @@ class Columns(ABC):
     def combine(self, w: Array) -> Array:
         """Xw."""
 
-    def combine_some(self, places: Array, w: Array) -> Array:
-        """The same of some columns, those of zeros left out."""
-        used = w != 0
-        return self.part(places[used]).combine(w[used])
-
     @abstractmethod
     def curvatures(self, h: Array) -> Array:
         """The diagonal of Xᵀ diag(h) X."""

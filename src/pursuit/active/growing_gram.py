@@ -53,16 +53,15 @@ class GrowingGram:
 
     def _enter(self, new: Array) -> None:
         begin, end = self._size, self._size + len(new)
-        X = self.columns.X
-        if len(new) == X.shape[1] and X.dtype == np.float64:  # all at once, in their order
-            self._taken, self._gram = X, np.empty((end, end))
+        if len(new) == self.columns.shape[1]:  # all at once, and in their order
+            self._gram = self.columns.gram(np.ones(self.columns.shape[0]))
         else:
             self._make_room(end)
-            self.columns.fill(new, self._taken[:, begin:end])
-        taken, gram = self._taken, self._gram
-        block = times(taken[:, begin:end].T, taken[:, :end])
-        gram[begin:end, :end] = block
-        gram[:begin, begin:end] = block[:, :begin].T
+            taken, gram = self._taken, self._gram
+            self.columns.fill(new, taken[:, begin:end])
+            block = times(taken[:, begin:end].T, taken[:, :end])
+            gram[begin:end, :end] = block
+            gram[:begin, begin:end] = block[:, :begin].T
         self._place[new] = np.arange(begin, end)
         self._size = end
 

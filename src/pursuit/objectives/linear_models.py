@@ -14,7 +14,7 @@ from pursuit.atoms.base import Atom, AtomSet, FiniteAtoms
 from pursuit.atoms.forms import AtomForm
 from pursuit.base.lengths import EPS, length
 from pursuit.base.precision import peak
-from pursuit.base.products import times
+from pursuit.base.products import combined, times
 from pursuit.base.threads import single_threaded_blas
 from pursuit.base.validation import Array, flag, non_negative, of_type
 from pursuit.objectives.base import ThroughImage
@@ -149,7 +149,7 @@ class LinearModel(ThroughImage):
     # What an objective is ---------------------------------------------------------------
 
     def image(self, x: Array) -> Array:
-        return times(self.X, x)
+        return combined(self.X, x)
 
     def value_at(self, x: Array, image: Array) -> float:
         return self.whole(x, float(self.losses(image).sum(dtype=np.float64)))
@@ -160,6 +160,16 @@ class LinearModel(ThroughImage):
             return losses
         shrunk = self.shrunk(x)
         return losses + 0.5 * self.l2 * _dot(shrunk, shrunk)
+
+    def gradient(self, x: Array) -> Array:
+        if x.dtype != self.dtype or x.any():
+            return super().gradient(x)
+        return self.first_gradient.copy()
+
+    @cached_property
+    def first_gradient(self) -> Array:
+        """∇f(0), where runs begin; to the last bit what `gradient_at` says."""
+        return super().gradient(np.zeros(self.shape, self.dtype))
 
     def gradient_at(self, x: Array, image: Array) -> Array:
         return self.pulled(x, self.slopes(image))

@@ -129,7 +129,7 @@ class AmbientPoint(Point):
     def value_and_slope(
         self, f: Objective, x: Array, atoms: AtomSet, scale: Array | None
     ) -> tuple[float, float]:
-        value, gradient = f.value_and_gradient(x)
+        value, gradient = self.value_and_gradient(f, x)
         return value, slope_of(gradient, atoms, scale)
 
     def curvature(self, z: Atom) -> float:

@@ -149,8 +149,12 @@ class Point(ABC):
     def value_and_slope(
         self, f: Objective, x: Array, atoms: AtomSet, scale: Array | None
     ) -> tuple[float, float]:
-        """The same and f(x), f being that of the point as it was given."""
+        """f(x), f being that of the point as it was given, and the slope there."""
         return f.value(x), self.slope_at(x, atoms, scale)
+
+    def value_and_gradient(self, f: Objective, x: Array) -> tuple[float, Array]:
+        """f(x) and ∇f(x) at an x in float64, f being that of the point as it was given."""
+        return f.value_and_gradient(x)
 
     # Changing it ------------------------------------------------------------------------
 

@@ -60,7 +60,7 @@ class Verification:
             whole = point.atoms.dtype == np.float64  # atoms at unit norm, in full precision
             told = (point.atoms, None) if whole else (atoms, self.scale)
             return Verified(x, used, weights, *point.value_and_slope(f, exact, *told))
-        value, gradient = f.value_and_gradient(exact)
+        value, gradient = point.value_and_gradient(f, exact)
         value += atoms.penalty.at(used).value(weights)
         return Verified(x, used, weights, value, self._penalised_slope(point, gradient))
 
