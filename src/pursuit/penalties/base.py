@@ -134,8 +134,10 @@ class Penalty(ABC):
     def value(self, w: Array) -> float:
         """g(w); inf outside of its domain."""
         weights, lower, upper = self.terms
-        if not (np.all(w >= lower) and np.all(w <= upper)):
-            return inf
+        bounds = ((np.greater_equal, lower), (np.less_equal, upper))
+        for inside, bound in bounds:
+            if (np.ndim(bound) or abs(bound) < inf) and not inside(w, bound).all():
+                return inf
         return float(np.sum(weights * np.abs(w, dtype=np.float64)))
 
     def prox(self, w: Array, h: Number) -> Array:

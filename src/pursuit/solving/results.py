@@ -51,7 +51,7 @@ class Trace:
     products: Array
 
     def __init__(self, rows: Sequence[Sequence[float]]) -> None:
-        table = np.asarray(rows, dtype=np.float64).reshape(-1, len(COLUMNS))
+        table = table_of(rows)
         for k, name in enumerate(COLUMNS):
             column = table[:, k]
             whole = name in ("iteration", "support", "oracle_calls")
@@ -75,6 +75,11 @@ class Trace:
     def plot(self, ax: Axes | None = None, *, bounds: Sequence[Rate] = (), **options: Any) -> Axes:
         """Value against iterations, under bounds of `pursuit.rates`; see `pursuit.plots.trace`."""
         return plots.trace(self, ax=ax, bounds=bounds, **options)
+
+
+def table_of(rows: Sequence[Sequence[float]]) -> Array:
+    """Observations as an array, one row for each."""
+    return np.array(rows, dtype=np.float64).reshape(-1, len(COLUMNS))
 
 
 QUICK = 1_000_000
