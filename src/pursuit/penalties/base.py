@@ -134,10 +134,10 @@ class Penalty(ABC):
     def value(self, w: Array) -> float:
         """g(w); inf outside of its domain."""
         weights, lower, upper = self.terms
-        bounds = ((np.greater_equal, lower), (np.less_equal, upper))
-        for inside, bound in bounds:
-            if (np.ndim(bound) or abs(bound) < inf) and not inside(w, bound).all():
-                return inf
+        if (isinstance(lower, np.ndarray) or lower > -inf) and not np.all(w >= lower):
+            return inf
+        if (isinstance(upper, np.ndarray) or upper < inf) and not np.all(w <= upper):
+            return inf
         return float(np.sum(weights * np.abs(w, dtype=np.float64)))
 
     def prox(self, w: Array, h: Number) -> Array:
