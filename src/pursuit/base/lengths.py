@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from pursuit.base.errors import InputError
 from pursuit.base.validation import Array
 
 EPS = float(np.finfo(np.float64).eps)
@@ -11,6 +12,8 @@ _COMFORT = (1e-250, 1e250)
 """Sums of squares in this range have lost nothing to underflow or overflow."""
 _EASY = (1e-100, 1e100)
 """Largest entries in this range have squares of which nothing that counts is lost."""
+_SQUARED = (2.0**-500, 2.0**500)
+"""Norms in this range have squares, and slopes along such vectors have too."""
 
 
 def scale(entries: Array) -> float:
@@ -24,6 +27,16 @@ def length(x: Array) -> float:
     flat = x.reshape(-1).astype(np.float64, copy=False)
     size = scale(flat)
     return size * float(np.linalg.norm(flat if size == 1 else flat / size))
+
+
+def squarable(name: str, x: Array) -> None:
+    """Refuse numbers whose squares, or those of slopes along them, are out of range."""
+    size = length(x)
+    if size and not _SQUARED[0] <= size <= _SQUARED[1]:
+        raise InputError(
+            f"{name}: numbers of the size {size:.3g} have squares out of the range of float64; "
+            "expected other units"
+        )
 
 
 def row_norms(matrix: Array) -> Array:
