@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from pursuit.atoms.frames import WIDTH
+from pursuit.base import html
 from pursuit.base.errors import InputError
 from pursuit.base.precision import norm
 from pursuit.base.validation import Array, real_array, shown
@@ -143,8 +144,6 @@ class Book:
         return "\n".join(lines)
 
     def _repr_html_(self) -> str:
-        from pursuit.base import html
-
         curve = html.sparkline(self.energy, "energies of the atoms in the order found")
         first = [
             (f"{f:.6g}", f"{t:.6g}", str(L), f"{p:.3f}", f"{a:.5g}")

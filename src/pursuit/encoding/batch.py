@@ -1,6 +1,6 @@
 """Blocks of signals through random pursuit and the paper's accelerated methods.
 
-Each signal is run as `solve` runs it, with draws of its own (`runs.block_draws`), until its own
+Each signal is run as `solve` runs it, with draws of its own (`runs.Draws`), until its own
 stopping rule is met. There are two forms:
 
 * **gram**: correlations are kept up to date by rows of the Gram matrix;

@@ -15,6 +15,7 @@ from pursuit.base.validation import Array, count
 from pursuit.encoding import Encoder
 from pursuit.estimators.door import FLOATS, Checked, clipped, seed, threads
 from pursuit.learning import learn
+from pursuit.learning.signals import exponent_of
 
 
 class Coding(Checked, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
@@ -261,7 +262,6 @@ class PursuitDictionary(Coding):
     def fit(self, X: Any, y: Any = None) -> Self:
         """Learn from all rows of X, anew."""
         from pursuit.learning.continued import after
-        from pursuit.learning.signals import exponent_of
 
         X, n, k = self._begin(X)
         drawn, crew = seed(self.random_state), threads(self.n_jobs)
