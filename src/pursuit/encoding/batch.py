@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from pursuit.atoms import Dictionary
+from pursuit.atoms.dictionary import Dictionary
 from pursuit.base.errors import InputError
 from pursuit.base.threads import single_threaded_blas
 from pursuit.base.validation import Array
@@ -38,8 +38,8 @@ from pursuit.kernels.layouts import Piece
 from pursuit.kernels.pursuit import GOING, Block
 from pursuit.kernels.runs import Record, Setting, Watch, close
 from pursuit.methods import NAMED
-from pursuit.objectives import SquaredDistance
 from pursuit.objectives.problem import Problem
+from pursuit.objectives.quadratic import SquaredDistance
 from pursuit.solving.running import REFRESH
 
 BLOCK_WORK = 2**24

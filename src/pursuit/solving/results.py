@@ -16,7 +16,6 @@ from pursuit.base import html
 from pursuit.base.observed import Observed
 from pursuit.base.status import Status
 from pursuit.base.validation import Array
-from pursuit.certificates import certify
 from pursuit.geometry.left_to_gain import LeftToGain, coefficients
 from pursuit.points.ledger import Counts
 
@@ -182,6 +181,8 @@ class Result:
     @cached_property
     def certificate(self) -> Certificate:
         """A proved bound on f(x) − f*, or the constant that is missing; made when asked for."""
+        from pursuit.certificates import certify  # few ask for it, and solve starts sooner
+
         return certify(self)
 
     def plot(self, ax: Axes | None = None, **options: Any) -> Axes:
