@@ -11,12 +11,14 @@ from fuzz.geometry import geometry_case
 from fuzz.inputs import inputs_case
 from fuzz.kept import kept_case
 from fuzz.matrices import matrices_case
+from fuzz.penalised import penalised_case
 from fuzz.readers import readers_case
 from fuzz.solving import solve_case
 from fuzz.unmixing import unmix_case
 
 AREAS: dict[str, Callable[[Case], None]] = {
     "solve": solve_case,
+    "penalised": penalised_case,
     "matrices": matrices_case,
     "encode": encode_case,
     "unmix": unmix_case,
