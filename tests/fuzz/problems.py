@@ -29,7 +29,8 @@ from fuzz.oracle import (
 
 NAMES = words(
     "f atoms b A H X y l2 weights delta groups size n M function shape radius sample rank value "
-    "gradient L mu rows columns sparse left right B templates operator norms sets intercept"
+    "gradient L mu rows columns sparse left right B templates operator norms sets intercept moments "
+    "max_leverage"
 )
 """What a refusal to make an objective or a set may be about."""
 
