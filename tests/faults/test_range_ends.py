@@ -1,5 +1,7 @@
 """Next to the largest and the smallest numbers: taken as others are, or refused."""
 
+import re
+
 import numpy as np
 import pytest
 from scipy.sparse import csr_array
@@ -94,6 +96,14 @@ def test_constants_out_of_range_are_refused():
     for atoms in (Coordinates(2), Sphere(2)):
         with pytest.raises(InputError, match=r"^f: its gradient"):
             geometry.gap(steep, atoms)
+
+
+@pytest.mark.parametrize("H", [[1e-300, 1e-300], [1e-300, 0.0], [1e-200, 1e-208]])
+def test_a_gap_out_of_range_is_refused(H):
+    f = Quadratic(np.diag(H), np.array([1e200, 0.0]))
+    for constant, name in ((geometry.gap, "ε_0"), (geometry.distance, "‖x* − x0‖_P")):
+        with pytest.raises(InputError, match=f"^{re.escape(name)}: it is above the range"):
+            constant(f, Coordinates(2))
 
 
 def test_f_that_is_flat_everywhere_is_at_its_minimum():

@@ -276,7 +276,7 @@ def _forward(case: Case, signal: Signal) -> None:
         c = rows @ rest
         first, *others = np.sort(c)[::-1]
         blur = CLEAR * signal.eps * size * norm(rows).max()
-        if others and others[0] >= first - blur or first <= blur:
+        if (others and others[0] >= first - blur) or first <= blur:
             return  # rounding may choose either, or end here
         j = int(np.argmax(c))
         weights[j] += first

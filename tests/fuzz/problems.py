@@ -29,8 +29,8 @@ from fuzz.oracle import (
 
 NAMES = words(
     "f atoms b A H X y l2 weights delta groups size n M function shape radius sample rank value "
-    "gradient L mu rows columns sparse left right B templates operator norms sets intercept moments "
-    "max_leverage"
+    "gradient L mu rows columns sparse left right B templates operator norms sets intercept "
+    "moments max_leverage"
 )
 """What a refusal to make an objective or a set may be about."""
 
@@ -134,9 +134,7 @@ def _shifts(case: Case, d: int) -> Atoms:
     count, length = case.whole(1, 3), case.whole(1, d)
     templates = case.keep("templates", rows(case, count, length, case.pick("f8", "f8", "f4")))
     alike = count > 1 and length < 3  # short templates may be multiples of each other
-    atoms = case.ask(
-        lambda: pursuit.Shifts(templates, d), NAMES, valid=not case.odd and not alike
-    )
+    atoms = case.ask(lambda: pursuit.Shifts(templates, d), NAMES, valid=not case.odd and not alike)
     matrix = np.zeros((count * (d - length + 1), d), LD)
     for t in range(d - length + 1):
         matrix[t * count : (t + 1) * count, t : t + length] = exact(templates)
