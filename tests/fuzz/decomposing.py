@@ -10,7 +10,7 @@ import pursuit
 from fuzz.case import Case, words
 from fuzz.damage import damaged
 from fuzz.generators import Array, junked, laid_out, magnitude, spoilt
-from fuzz.oracle import LD, exact, norm
+from fuzz.oracle import LD, exact, norm, tiny_of
 from pursuit import Book
 
 NAMES = words(
@@ -87,7 +87,12 @@ def _check(case: Case, signal: Array, options: dict[str, Any], book: Any) -> Non
     case.require(fit.shape == truth.shape, f"it rebuilds shape {fit.shape}")
     size = np.abs(exact(book.amplitude)).sum() + norm(truth.reshape(-1))
     off = np.abs(fit - ours).max()
-    case.require(off <= 1e-8 * size, f"a book rebuilds what is {float(off):.3g} off")
+    case.require(
+        off <= 1e-8 * size + len(book) * tiny_of("f8"),
+        f"a book rebuilds what is {float(off):.3g} off",
+    )
+    if np.abs(truth).max() < 1e-290:
+        return  # amplitudes are rounded where numbers end
     for k, (row, near) in enumerate(zip(np.atleast_2d(truth), np.atleast_2d(ours), strict=True)):
         rest = norm(row - near) / norm(row)
         case.require(
@@ -134,5 +139,5 @@ def _some(case: Case, call: Any, book: Any) -> None:
     rest = case.ask(lambda: book[len(book) // 2 :], NAMES, valid=True)
     off = np.abs(half.rebuild() + rest.rebuild() - book.rebuild()).max()
     size = np.abs(book.amplitude).sum()
-    case.require(off <= 1e-9 * size, "two halves are not the whole")
+    case.require(off <= 1e-9 * size + tiny_of("f8"), "two halves are not the whole")
     case.ask(lambda: book[case.pick(None, 10**9, "x", 1.5, [[0]], True)], NAMES)

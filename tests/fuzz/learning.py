@@ -80,7 +80,8 @@ def _check(case: Case, signals: Array, options: dict[str, Any], learned: Any) ->
     bounded = (trace.objective >= 0).all() and (trace.share >= 0).all()
     case.require(bounded and (trace.share <= 1 + 1e-6).all(), f"shares of {trace.share}")
     case.require(((learned.usage >= 0) & (learned.usage <= 1 + 1e-9)).all(), "usage is no share")
-    if options["method"] != "online" and len(trace) > 1:
+    told = np.isfinite(trace.objective).all()  # the square of 1e200 is no number
+    if options["method"] != "online" and len(trace) > 1 and told:
         kept = trace.renewed[:-1] == 0  # nothing was renewed after the row before
         rises = np.diff(trace.objective)[kept]
         size = 0.5 * float((norm(exact(signals)) ** 2).mean())
