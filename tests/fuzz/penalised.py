@@ -191,7 +191,8 @@ def _penalty(case: Case, atoms: Atoms, model: Model) -> tuple[Any, Bounds]:
     assert atoms.rows is not None
     n = len(atoms.rows)
     steep = np.abs(atoms.rows @ model.gradient(np.zeros(model.size, LD))).max()
-    bend = np.minimum(model.bends(atoms.rows).max(), LD(1e300))
+    bend = model.bends(atoms.rows).max()
+    bend = bend if np.isfinite(bend) else max(steep, LD(1))  # of an exponential
     strength = float(np.clip(steep, 1e-300, 1e300)) * case.pick(1e-3, 0.1, 0.5, 2.0)
     length = float(np.clip(steep / max(bend, FLOOR), 1e-300, 1e300)) * case.pick(0.1, 1.0, 10.0)
     strength *= magnitude(case, "f4") if case.chance(0.2) else 1.0
