@@ -123,3 +123,10 @@ def test_first_atoms_are_called_by_their_own_name_and_counted():
 def test_a_scorer_without_a_name_is_plotted_as_a_score():
     model = PursuitRegressorCV(scoring=lambda model, X, y: model.score(X, y)).fit(X, y)
     assert model.plot().get_ylabel() == "score"
+
+
+def test_one_model_is_seen_in_its_plot():
+    ax = PenalisedRegressor(0.1).fit(X, y).plot()
+    named = [line for line in ax.get_lines() if str(line.get_label()).startswith("feature")]
+    assert {line.get_label() for line in named} == {"feature 2", "feature 5"}
+    assert all(line.get_marker() != "None" for line in named)
