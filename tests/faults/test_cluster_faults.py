@@ -22,9 +22,11 @@ from clusters import (
     scale,
     wait_until,
 )
+from distributed import Client, LocalCluster
 from encoded import assert_same
 
 from pursuit import Codes, InputError, PursuitError, encode
+from pursuit.base.cluster import each_result
 from pursuit.encoding import cluster as cluster_module
 from pursuit.encoding.marks import FINISHED, RECORD
 
@@ -170,6 +172,19 @@ def test_a_worker_that_runs_out_of_memory_is_a_sentence(expected, tmp_path):
         )
     # Where there is room, it goes on: without a cluster this time.
     assert_same(encode(chunks, ATOMS, n_nonzero=6, out=out, resume=True), expected)
+
+
+def test_a_cluster_that_is_lost_is_a_sentence():
+    tasks = {f"task {number}": (float, number) for number in range(20)}
+    with (
+        LocalCluster(n_workers=1, processes=False, dashboard_address=":0", silence_logs=100) as own,
+        Client(own),
+    ):
+        results = each_result(tasks, list(tasks), "; this is kept")
+        assert next(results)[1] < 20
+        own.close()
+        with pytest.raises(PursuitError, match=r"^the cluster was lost \(.*\); this is kept$"):
+            list(results)
 
 
 @pytest.mark.skipif(not os.path.exists("/proc/self/clear_refs"), reason="needs Linux")

@@ -6,10 +6,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from pursuit.base.cluster import EXTRA
-from pursuit.base.errors import InputError, MissingExtra, PursuitError, one_line
+from pursuit.base.cluster import require
+from pursuit.base.errors import InputError, PursuitError, one_line
 from pursuit.base.validation import count
 
+ON_WORKERS = "encoding on workers"
 SECONDS = "10s"
 """To wait for a scheduler that may not be there."""
 
@@ -37,7 +38,7 @@ def on_cluster(
 def _started(workers: int | None) -> Iterator[Any]:
     """Processes with one thread each, for as long as the command runs."""
     number = count("workers", workers, minimum=1)
-    distributed = _distributed()
+    distributed = require("distributed", ON_WORKERS)
     with (
         distributed.LocalCluster(
             n_workers=number, threads_per_worker=1, processes=True, dashboard_address=":0"
@@ -49,7 +50,7 @@ def _started(workers: int | None) -> Iterator[Any]:
 
 @contextmanager
 def _connected(address: str) -> Iterator[Any]:
-    distributed = _distributed()
+    distributed = require("distributed", ON_WORKERS)
     try:
         client = distributed.Client(address, timeout=SECONDS)
     except (OSError, ValueError, TimeoutError) as error:
@@ -59,11 +60,3 @@ def _connected(address: str) -> Iterator[Any]:
         ) from None
     with client:
         yield client
-
-
-def _distributed() -> Any:
-    try:
-        import distributed
-    except ImportError:
-        raise MissingExtra(EXTRA, "encoding on workers") from None
-    return distributed
