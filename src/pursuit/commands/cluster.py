@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -41,11 +42,21 @@ def _started(workers: int | None) -> Iterator[Any]:
     distributed = require("distributed", ON_WORKERS)
     with (
         distributed.LocalCluster(
-            n_workers=number, threads_per_worker=1, processes=True, dashboard_address=":0"
+            n_workers=number,
+            threads_per_worker=1,
+            processes=True,
+            dashboard_address=":0",
+            preload=[__name__],
         ) as cluster,
         distributed.Client(cluster) as client,
     ):
         yield client
+
+
+def dask_setup(worker: object) -> None:
+    """Dask calls this in a worker: Ctrl-C reaches all processes, and this one ends with the
+    command, without a traceback of its own."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
 @contextmanager
