@@ -262,6 +262,21 @@ def test_without_a_tolerance_a_run_ends_where_nothing_more_can_be_told(kind):
     assert result.slope <= 1e-10 * result.trace.slope[0]
 
 
+@pytest.mark.parametrize("memory", [None, 1, 2])
+def test_what_rounding_leaves_of_a_direction_beside_the_basis_is_not_followed(memory):
+    """It points out of lin(A), where coefficients know nothing of it: the first f rose to 1e107."""
+    rng = np.random.default_rng(6)
+    for number in range(12):
+        X = rng.standard_normal((18, 6)) * 10 ** rng.uniform(-2, 2, 6)
+        n, rank = ((1, 1), (2, 1), (3, 2))[number % 3]
+        Z = 0.1 * rng.standard_normal((n, rank)) @ rng.standard_normal((rank, 6))
+        f, how = Quadratic(X.T @ X, X.T @ rng.standard_normal(18)), {"tol": 0, "every": 1}
+        method = methods.accelerated(memory=memory)
+        result = solve(f, Dictionary(Z), method, max_iter=60, unit_atoms=False, **how)
+        values = [*result.trace.value, result.value]
+        assert max(values[np.argmin(values) :]) - min(values) <= 1e-13 * abs(min(values)), number
+
+
 def test_a_flat_direction_of_lin_A_is_left_alone():
     """A zero column, and one that is the sum of two others."""
     rng = np.random.default_rng(12)
