@@ -14,7 +14,9 @@ from pursuit import (
     InputError,
     LeastSquares,
     Logistic,
+    Poisson,
     Quadratic,
+    Sphere,
     SquaredDistance,
     geometry,
     methods,
@@ -103,13 +105,16 @@ def test_on_a_plane_the_decrease_is_proved_and_most_of_what_there_is(loss):
         assert gain >= 0.5 * true > 0
 
 
-def test_near_the_optimum_the_decrease_is_proved_where_values_say_nothing():
-    """Steps of 1e-9: differences of values are rounding, and the proved gains are of 1e-18."""
+@pytest.mark.parametrize(("loss", "size"), [("logistic", 1e-9), ("poisson", 1e-8)])
+def test_near_the_optimum_the_decrease_is_proved_where_values_say_nothing(loss, size):
+    """Differences of values are rounding there, and the proved gains are of the size of 1e-18."""
     f = logistic(4, l2=0.1)
-    best = solve(f, Coordinates(12), "accelerated", tol=1e-13).x
+    if loss == "poisson":
+        f = Poisson(f.X / 4, np.random.default_rng(4).poisson(2, 60), l2=0.1)
+    best = solve(f, Coordinates(12), "accelerated", tol=1e-13 if loss == "logistic" else 0).x
     rng = np.random.default_rng(0)
     for _ in range(20):
-        away = 1e-9 * rng.standard_normal(12)
+        away = size * rng.standard_normal(12)
         seen, D = plane(f, Coordinates(12), best + away, count=12)
         low, gain = seen.best()
         H = (f.X.T * f.bends(f.X @ best)) @ f.X + 0.1 * np.eye(12)
@@ -246,7 +251,7 @@ def test_with_values_compared_instead_it_would_have_stalled_long_before():
     assert np.ptp(last) <= 1e-13 * abs(result.value)
 
 
-@pytest.mark.parametrize("kind", ["distance", "duplicate atoms", "logistic", "huber"])
+@pytest.mark.parametrize("kind", ["distance", "duplicate atoms", "logistic", "huber", "poisson"])
 def test_without_a_tolerance_a_run_ends_where_nothing_more_can_be_told(kind):
     rng = np.random.default_rng(11)
     f, atoms = SquaredDistance(rng.standard_normal(12)), problem(11)[1]
@@ -256,6 +261,8 @@ def test_without_a_tolerance_a_run_ends_where_nothing_more_can_be_told(kind):
         f = logistic(11)
     if kind == "huber":
         f = Huber(logistic(11).X, rng.standard_t(1.5, 60), delta=0.5)
+    if kind == "poisson":
+        f = Poisson(logistic(11).X / 4, rng.poisson(2, 60))
     result = solve(f, atoms, "accelerated", tol=0, max_iter=2000)
     assert result.status.name in ("STALLED", "CONVERGED")
     assert result.iterations < 300
@@ -351,6 +358,8 @@ def test_what_means_nothing_is_refused_with_a_sentence():
         solve(f, atoms, methods.accelerated(memory=0))
     with pytest.raises(InputError, match=r"^memory: with exploration no earlier step is kept"):
         methods.accelerated(memory=5, exploration=2)
+    with pytest.raises(InputError, match=r"^memory: SquaredDistance over Sphere keeps no earlier"):
+        solve(SquaredDistance(np.ones(3)), Sphere(3), methods.accelerated(memory=5))
     run = Run(Problem(LeastSquares(np.diag([1.0, 1e200]), np.ones(2)), Coordinates(2)), 0)
     advance = methods.accelerated().advance
     point = advance.point(run.problem, np.zeros(2))
