@@ -137,6 +137,11 @@ class LinearModel(ThroughImage):
         majorants: Array = self.bend * self.weights.astype(np.float64)
         return majorants
 
+    def bends_within(self, bends: Array, reach: Array) -> Array:
+        """Bounds on wᵢ ℓᵢ″ where u is no further than `reach` from where they are `bends`."""
+        within: Array = self.bend * self.weights.astype(np.float64)
+        return within if self.bend < inf else bends * np.exp(self.growth * reach)
+
     def sensitivity(self, u: Array) -> Array:
         """By how much wᵢ ℓᵢ′ changes at most with u, near u."""
         return LinearModel.majorants(self, u)
