@@ -25,8 +25,6 @@ import pursuit
 PROJECT = Path(__file__).resolve().parent.parent
 DOCS, SCRIPTS = PROJECT / "docs", PROJECT / "docs" / "gallery"
 KEPT = PROJECT / ".gallery"
-EXPECTED = ("coordinate-descent.md", "boosting.md", "coming-from-scikit-learn.md")
-"""Pages that have a place in the navigation from the day on which they are there."""
 ROOMS = {
     "solving": "Solving",
     "encoding": "Many signals",
@@ -263,7 +261,7 @@ def benchmark_pictures() -> Iterator[Path]:
 
 
 def navigation(section: dict[str, Any]) -> dict[str, Any]:
-    """A section of the navigation, with what is made and without what is not written yet."""
+    """A section of the navigation, with what is made."""
     title, target = next(iter(section.items()))
     if target == "gallery/index.md":
         scripts = [(path.stem, path.read_text(encoding="utf-8")) for path in SCRIPTS.glob("*.py")]
@@ -271,15 +269,7 @@ def navigation(section: dict[str, Any]) -> dict[str, Any]:
         return {title: [target, *pages]}
     if target == "api/index.md":
         return {title: [target, *({name: file_of(name)} for name in reference())]}
-    if isinstance(target, list):
-        return {title: [entry for entry in target if not _missing(entry)]}
     return section
-
-
-def _missing(entry: Any) -> bool:
-    """Whether a page is one of those that are not written yet."""
-    target = next(iter(entry.values())) if isinstance(entry, dict) else entry
-    return target in EXPECTED and not (DOCS / target).exists()
 
 
 def minimisers() -> Any:

@@ -115,6 +115,15 @@ def test_every_link_of_a_page_leads_to_a_file(page):
         assert MADE.fullmatch(path) or MADE.match(path) or (page.parent / path).exists(), target
 
 
+def test_every_page_stands_in_the_navigation_once_and_is_linked_from_the_overview():
+    written = sorted(path.name for path in DOCS.glob("*.md"))
+    settings = (PROJECT / "mkdocs.yml").read_text(encoding="utf-8").partition("\nnav:\n")[2]
+    placed = re.findall(r": ([a-z-]+\.md)$", settings, re.MULTILINE)
+    assert sorted(placed) == sorted([*written, "changelog.md"])
+    linked = set(re.findall(r"\]\(([a-z-]+\.md)", (DOCS / "overview.md").read_text("utf-8")))
+    assert set(written) - linked == {"index.md", "overview.md", "benchmarks.md"}
+
+
 def test_a_link_that_leads_nowhere_is_found(tmp_path):
     (tmp_path / "a.html").write_text('<a href="b.html#there">b</a><img src="a.png"><p id="here">')
     (tmp_path / "b.html").write_text('<h1 id="there">b</h1><a href="a.html#here">a</a>')
