@@ -167,11 +167,17 @@ def file_of(title: str) -> str:
     return f"api/{re.sub('[^a-z]+', '-', title.lower())}.md"
 
 
+def entry(name: str) -> str:
+    """What makes mkdocstrings describe a name; `Method` has an entry of its own."""
+    without = '\n    options:\n      filters: ["!^_", "!^Method$"]' if name == "methods" else ""
+    return f"::: pursuit.{name}{without}"
+
+
 def reference_pages() -> Iterator[tuple[str, str]]:
     """Path and Markdown of each page of the reference."""
     listed = []
     for title, names in reference().items():
-        entries = "\n\n".join(f"::: pursuit.{name}" for name in names)
+        entries = "\n\n".join(entry(name) for name in names)
         yield file_of(title), f"# {title}\n\n{entries}\n"
         page = file_of(title).removeprefix("api/")
         links = ", ".join(f"[`{name}`][pursuit.{name}]" for name in names)
@@ -216,8 +222,8 @@ def draw_acceleration(target: Path) -> None:
     ax = figure.subplots()
     for k, name in enumerate(names):
         counts = [to_a_millionth(row[k + 1]) for row in rows]
-        marker = plots.MARKERS[k]
-        ax.semilogx(counts, range(len(rows)), marker, color=plots.COLOURS[k], label=name)
+        places = [place + 0.18 * (k - 1.5) for place in range(len(rows))]  # none hides another
+        ax.semilogx(counts, places, plots.MARKERS[k], color=plots.COLOURS[k], label=name)
     ax.set_yticks(range(len(rows)), [row[0] for row in rows])
     ax.invert_yaxis()
     ax.set_xlabel("products with all atoms until 1e-6 of f(x0) − f* is left")

@@ -70,7 +70,7 @@ def _program(
 def main() -> None:
     """Run a command; an error raised on purpose is one sentence and exit code 2."""
     try:
-        app()
+        app(prog_name="pursuit")  # also where Python runs it: completion is for this name
     except PursuitError as error:
         print(f"pursuit: {error}", file=sys.stderr)
         raise SystemExit(2) from None

@@ -33,6 +33,13 @@ def test_the_package_can_be_run_as_the_program():
     assert run.stdout == f"pursuit {library.__version__}\n"
 
 
+def test_the_program_has_one_name_however_it_is_run():
+    command = [sys.executable, "-m", "pursuit", "unmix"]  # an argument is missing
+    run = subprocess.run(command, capture_output=True, text=True)
+    assert run.returncode == 2
+    assert "Usage: pursuit unmix " in run.stderr
+
+
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
 def test_a_shell_is_offered_the_commands_that_begin_with_what_was_typed(shell):
     asked = {

@@ -5,6 +5,7 @@ import shlex
 import sys
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -142,6 +143,13 @@ def test_every_public_name_has_its_place_in_the_reference():
     described = set(re.findall(r"^::: pursuit\.(\S+)$", text, re.MULTILINE))
     assert described == set(named)
     assert "pursuit.__version__" in text
+
+
+def test_parameters_that_share_a_description_are_described_one_by_one(monkeypatch):
+    monkeypatch.setitem(sys.modules, "griffe", SimpleNamespace(Extension=object, Object=object))
+    text = "Words\n\nParameters\n----------\nf\n    1.\na, b\n    Two\n    lines.\nc\n    3.\n"
+    split = tool("parameters").one_by_one(text)
+    assert split == text.replace("a, b\n", "a\n    Two\n    lines.\nb\n")
 
 
 def test_every_method_is_described_on_a_page():
