@@ -46,7 +46,8 @@ class _Commands(TyperGroup):
 @cache
 def _command(name: str) -> Any:
     alone = typer.Typer(add_completion=False)
-    alone.command(name, context_settings=HELP)(getattr(import_module(f"pursuit.commands.{name}"), name))
+    function = getattr(import_module(f"pursuit.commands.{name}"), name)
+    alone.command(name, context_settings=HELP)(function)
     return typer.main.get_command(alone)
 
 
