@@ -313,7 +313,7 @@ class PursuitDictionary(Coding):
         """X, the numbers of atoms, in all and of a code, and the first atoms where given."""
         X, first = _dense(self._rows(X, reset=True)), None
         if self.dict_init is not None:
-            first = check_array(self.dict_init, dtype=FLOATS, input_name="dict_init")
+            first = numbers("dict_init", self.dict_init)
         n = self.n_components
         if n is None:
             n = min(X.shape) if first is None else len(first)

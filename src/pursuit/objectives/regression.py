@@ -10,7 +10,7 @@ import numpy as np
 
 from pursuit.base.errors import InputError
 from pursuit.base.precision import peak
-from pursuit.base.validation import Array, positive
+from pursuit.base.validation import Array, of_type, positive
 from pursuit.objectives.linear_models import EVERY, Rows, Supervised
 
 
