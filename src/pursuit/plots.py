@@ -249,9 +249,11 @@ def coefficients(
     ax = axes(ax)
     order = np.argsort(-np.abs(curves).max(axis=0), kind="stable")
     curves = _without_rests(curves)
-    ax.plot(at, curves[:, order[NAMED:]], color="#c8c8c8", linewidth=0.7)
+    one = len(at) == 1  # a line of one point is not seen
+    dot = "." if one else None
+    ax.plot(at, curves[:, order[NAMED:]], color="#c8c8c8", linewidth=0.7, marker=dot)
     for k, j in enumerate(order[:NAMED].tolist()):
-        marker = None if decades else MARKERS[k]
+        marker = None if decades and not one else MARKERS[k]
         ax.plot(at, curves[:, j], label=names[j], marker=marker, markersize=3.5, **look(k))
     ax.axhline(0, color="black", linewidth=0.6)
     if decades:

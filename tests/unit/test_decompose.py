@@ -108,6 +108,15 @@ def test_the_ends_of_a_signal_are_reached():
     assert book.snr(noise) >= 40
 
 
+@pytest.mark.parametrize("unit", [2.0**-1000, 2.0**900])
+def test_the_unit_of_a_signal_changes_its_amplitudes_alone(unit):
+    plain, other = (decompose(soft(300) * scale, 1.0, 15) for scale in (1.0, unit))
+    assert np.array_equal(other.amplitude, plain.amplitude * unit)
+    for name in COLUMNS[:-1]:
+        assert np.array_equal(getattr(other, name), getattr(plain, name))
+    assert other.reached == plain.reached
+
+
 def test_a_book_of_some_atoms_is_a_book(found):
     signal, book = found
     low = book[book.frequency < 500]

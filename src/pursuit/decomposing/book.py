@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from pursuit.atoms.frames import WIDTH
+from pursuit.base import html
 from pursuit.base.errors import InputError
 from pursuit.base.precision import norm
 from pursuit.base.validation import Array, real_array, shown
@@ -142,8 +143,6 @@ class Book:
         return "\n".join(lines)
 
     def _repr_html_(self) -> str:
-        from pursuit.base import html
-
         curve = html.sparkline(self.energy, "energies of the atoms in the order found")
         found = html.facts({}, {"energies, in the order found": curve})
         return html.page(self._title(), found, html.columns(*self._first(SHOWN)))

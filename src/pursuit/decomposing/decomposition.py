@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -89,6 +90,9 @@ def decompose(
     if flag("resume", resume) and checkpoint is None:
         raise InputError("resume: expected a checkpoint to go on from, got none")
     limit = rows.shape[1] if max_atoms is None else count("max_atoms", max_atoms, minimum=1)
+    # In a unit of its own, a power of two: squares of 1e±200 are no numbers, and no bit changes.
+    exponent = int(np.frexp(np.abs(rows).max())[1])
+    rows = np.ldexp(rows, -exponent)
     parts = rows[None] if one or flag("shared", shared) else rows[:, None]
     margin = lengths[0] // 2
     atoms = Gabor(rows.shape[1] + 2 * margin, lengths, hop, channels=parts.shape[1])
@@ -107,7 +111,8 @@ def decompose(
             resume=file if resume and file is not None and file.exists() else None,
         )
         books.append(_book(result, part, atoms, margin, hertz, k))
-    return joined(books, None if one else len(rows))
+    book = joined(books, None if one else len(rows))
+    return replace(book, amplitude=np.ldexp(book.amplitude, exponent))
 
 
 def _book(result: Result, rows: Array, atoms: Gabor, margin: int, rate: float, first: int) -> Book:
