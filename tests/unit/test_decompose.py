@@ -236,8 +236,6 @@ WRONG = [
     ((soft(500)[:, None], 1.0), {}, "signal: expected channels as rows, got 500 channels"),
     ((np.zeros((500, 2)), 1.0), {}, "signal: expected channels as rows, got 500 channels"),
     ((np.ones((2, 2, 2)), 1.0), {}, "signal: expected samples, or channels as rows"),
-    ((1e200 * soft(), 1.0), {}, "signal: numbers of the size 1"),
-    ((1e-200 * soft(), 1.0), {}, "signal: numbers of the size 1"),
     ((soft(), 0.0), {}, "rate: expected a positive number"),
     ((soft(), 1.0, -3), {}, "snr: expected a positive number"),
     ((soft(), 1.0, 300), {}, "snr: expected at most 200 dB"),

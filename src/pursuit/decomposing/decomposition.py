@@ -12,7 +12,6 @@ import numpy as np
 from pursuit.atoms.gabor import SCALES, Gabor, window_lengths
 from pursuit.base.archive import writable_path
 from pursuit.base.errors import InputError
-from pursuit.base.lengths import squarable
 from pursuit.base.precision import norm
 from pursuit.base.validation import Array, count, flag, positive, real_array
 from pursuit.decomposing.book import Book, decibels, joined
@@ -161,8 +160,6 @@ def _rows(signal: object) -> tuple[Array, bool]:
     if len(silent):
         which = "it is" if len(rows) == 1 else f"channel {silent[0]} is"
         raise InputError(f"signal: {which} silent, all samples are 0; expected something to find")
-    for row in rows:
-        squarable("signal", row)
     return rows, samples.ndim == 1
 
 
