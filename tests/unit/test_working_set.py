@@ -337,3 +337,10 @@ def test_paths_that_are_none_are_refused(options, message):
     f, atoms, _ = problem(0, d=4)
     with pytest.raises(InputError, match=message):
         path(f, atoms, **options)
+
+
+def test_a_path_of_what_is_no_objective_for_its_atoms_is_refused():
+    with pytest.raises(InputError, match=r"^f: expected an Objective"):
+        path(np.ones(4), np.eye(4))
+    with pytest.raises(InputError, match=r"^atoms: expected atoms of f's shape"):
+        path(SquaredDistance(np.ones(3)), np.eye(4))

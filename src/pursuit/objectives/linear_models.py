@@ -16,7 +16,7 @@ from pursuit.base.lengths import EPS, length
 from pursuit.base.precision import peak
 from pursuit.base.products import combined, times
 from pursuit.base.threads import single_threaded_blas
-from pursuit.base.validation import Array, flag, non_negative, of_type
+from pursuit.base.validation import Array, flag, non_negative, of_type, shaped_array
 from pursuit.objectives.base import ThroughImage
 from pursuit.objectives.forms import PointForm, Representation
 from pursuit.objectives.maps import (
@@ -136,6 +136,11 @@ class LinearModel(ThroughImage):
         """Bends of parabolas that touch wᵢ ℓᵢ at uᵢ and nowhere are below it."""
         majorants: Array = self.bend * self.weights.astype(np.float64)
         return majorants
+
+    def bends_within(self, bends: Array, reach: Array) -> Array:
+        """Bounds on wᵢ ℓᵢ″ where u is no further than `reach` from where they are `bends`."""
+        within: Array = self.bend * self.weights.astype(np.float64)
+        return within if self.bend < inf else bends * np.exp(self.growth * reach)
 
     def sensitivity(self, u: Array) -> Array:
         """By how much wᵢ ℓᵢ′ changes at most with u, near u."""
@@ -322,3 +327,22 @@ def _largest_eigenvalue(X: Any, weights: Array) -> float:
 def _dot(a: Array, b: Array) -> float:
     """⟨a, b⟩ summed in float64."""
     return float(a.astype(np.float64, copy=False) @ b.astype(np.float64, copy=False))
+
+
+class Supervised(LinearModel):
+    """A linear model of a y for each sample."""
+
+    def __init__(
+        self,
+        X: Any,
+        y: object,
+        l2: float = 0.0,
+        weights: object | None = None,
+        intercept: bool = False,
+    ) -> None:
+        super().__init__(X, l2, weights, intercept)
+        self.y = of_type("y", self.checked(shaped_array("y", y, self.weights.shape)), self.dtype)
+
+    def checked(self, y: Array) -> Array:
+        """y as the loss takes it, if it has a meaning and a minimum for it."""
+        return y

@@ -61,9 +61,7 @@ class AmbientPoint(Point):
         return self.f.value_at(self.x, self.image)
 
     def value_along(self, gamma: float, z: Atom) -> float:
-        x = self.x - gamma * self.atoms.vector(z)
-        image = x if self.image is self.x else self.image - gamma * self._atom_image(z)
-        return self.f.value_at(x, image)
+        return self.f.value_at(*self._moved(gamma, z))
 
     def slopes(self, places: Array) -> Array:
         if self._correlations is not None:
@@ -72,10 +70,15 @@ class AmbientPoint(Point):
         return self._finite.correlate_some(self.gradient(), places)
 
     def slope_along(self, gamma: float, z: Atom) -> float:
-        x = self.x - gamma * self.atoms.vector(z)
-        image = x if self.image is self.x else self.image - gamma * self._atom_image(z)
+        moved = self._moved(gamma, z)
         self._touch()
-        return self.atoms.inner(self.f.gradient_at(x, image), z)
+        return self.atoms.inner(self.f.gradient_at(*moved), z)
+
+    def _moved(self, gamma: float, z: Atom) -> tuple[Array, Array]:
+        """x − γz and its image."""
+        x: Array = self.x - gamma * self.atoms.vector(z)
+        image = x if self.image is self.x else self.image - gamma * self._atom_image(z)
+        return x, image
 
     def gradient(self) -> Array:
         """∇f(x), kept until x changes."""
@@ -98,12 +101,6 @@ class AmbientPoint(Point):
         self._look()
         z = self.atoms.lmo(self.gradient())
         return z, self.atoms.inner(self.gradient(), z)
-
-    def near_steepest(self, delta: float, rng: np.random.Generator) -> tuple[Atom, float, float]:
-        self.counts.oracle_calls += 1
-        self._look()
-        z, bound = self.atoms.near_lmo(self.gradient(), delta, rng)
-        return z, self.atoms.inner(self.gradient(), z), bound
 
     def correlations(self) -> Array:
         self._look()

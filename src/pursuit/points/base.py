@@ -110,6 +110,14 @@ class Point(ABC):
     def near_steepest(self, delta: float, rng: np.random.Generator) -> tuple[Atom, float, float]:
         """An atom whose slope is at least δ times the largest, its slope, and a proved bound on the
         largest."""
+        gradient = self.gradient()
+        self.counts.oracle_calls += 1
+        self._look()
+        z, bound = self.atoms.near_lmo(gradient, delta, rng)
+        return z, self.atoms.inner(gradient, z), bound
+
+    def gradient(self) -> Any:
+        """∇f(x), kept until x changes."""
         raise InputError(f"direction: a {type(self).__name__} keeps no gradient to ask the set for")
 
     @abstractmethod

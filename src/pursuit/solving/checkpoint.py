@@ -14,7 +14,7 @@ from pursuit.base.errors import InputError
 from pursuit.base.validation import Array
 from pursuit.rules.run import Progress
 from pursuit.solving.path import Entries, packed
-from pursuit.solving.results import Result, table_of
+from pursuit.solving.results import Result, Trace
 from pursuit.solving.running import Running
 from pursuit.solving.state import State
 
@@ -71,7 +71,7 @@ class Checkpoint:
 
     def state(self, running: Running) -> State:
         """All that a file needs; the points and the trace may have gone further meanwhile."""
-        arrays = {"trace": table_of(running.rows[: self.rows]), **_joined(self.points)}
+        arrays = {"trace": Trace(running.rows[: self.rows]).rows(), **_joined(self.points)}
         arrays |= _joined({f"memory.{name}": _arrays(m) for name, m in self.memories.items()})
         if self.path is not None:
             arrays |= _joined({"path": packed(self.path)})
