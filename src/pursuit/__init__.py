@@ -1,5 +1,7 @@
 """pursuit: minimise a smooth convex function over the span of a set of atoms.
 
+Examples
+--------
 >>> import numpy as np
 >>> import pursuit
 >>> atoms = pursuit.Dictionary(np.random.default_rng(0).standard_normal((20, 10)))

@@ -192,8 +192,11 @@ class Operator(FiniteAtoms):
 
 def _linear(operator: Any) -> Any:
     """The operator, of real numbers."""
+    from scipy.sparse import issparse
     from scipy.sparse.linalg import aslinearoperator
 
+    if not (hasattr(operator, "matvec") or issparse(operator)):
+        operator = real_array("operator", operator, ndim=2)
     try:
         linear = aslinearoperator(operator)
     except (TypeError, ValueError):
@@ -209,7 +212,9 @@ def _linear(operator: Any) -> Any:
 
 
 def _positive(norms: object, n: int, dtype: np.dtype[Any]) -> Array:
-    array = real_array("norms", np.atleast_1d(np.asarray(norms)), ndim=1).astype(dtype)
+    array = np.atleast_1d(real_array("norms", norms, minimum=0)).astype(dtype)
+    if array.ndim > 1:
+        raise InputError(f"norms: expected a number or a row of them, got shape {array.shape}")
     if len(array) not in (1, n) or not (array > 0).all():
         raise InputError(
             f"norms: expected a positive number for all or each of the {n} atoms, got {len(array)} "

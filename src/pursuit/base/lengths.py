@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from math import inf
+
 import numpy as np
 
 from pursuit.base.errors import InputError
@@ -21,9 +23,11 @@ def scale(entries: Array) -> float:
 
 
 def length(x: Array) -> float:
-    """‖x‖, in float64; of a matrix, that of all its entries."""
+    """‖x‖, in float64; of a matrix, that of all its entries; inf where one of them is."""
     flat = x.reshape(-1).astype(np.float64, copy=False)
     size = scale(flat)
+    if size == inf:
+        return size
     return size * float(np.linalg.norm(flat if size == 1 else flat / size))
 
 

@@ -89,8 +89,7 @@ def decompose(
             )
         new_file(figure, force, "--figure")
     saved = out.with_name(f"{out.name}.checkpoint")
-    names = {**OPTIONS, "signal": str(sound), "b": str(sound)}
-    with in_options(names), _telling_how_to_resume(saved):
+    with in_options({**OPTIONS, "signal": str(sound)}), _telling_how_to_resume(saved):
         samples, hertz = read_sound(sound, rate, columns)
         book = decompose_signal(
             samples,

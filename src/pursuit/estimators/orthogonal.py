@@ -166,19 +166,20 @@ class OrthogonalMatchingPursuit(LinearPrediction, MultiOutputMixin, RegressorMix
         limits = PursuitLimits.checked(
             self.n_nonzero_coefs, self.tol, X.shape[1], self.unit_atoms, self.positive
         )
-        columns = Features.of(X, self.fit_intercept)
+        intercept = flag("fit_intercept", self.fit_intercept)
+        columns = Features.of(X, intercept)
         targets = y.reshape(len(y), -1).T
-        middle = targets.mean(axis=1) if self.fit_intercept else np.zeros(len(targets), X.dtype)
+        middle = targets.mean(axis=1) if intercept else np.zeros(len(targets), X.dtype)
         coef = np.zeros((len(targets), X.shape[1]), X.dtype)
         steps = [0] * len(targets)
         if columns.live.size:
             found = limits.fit(columns.centred(), targets - middle[:, None])
             coef[:, columns.live], steps = found
         self.n_nonzero_coefs_ = limits.n_nonzero
-        intercept, one = middle - coef @ columns.middle, len(targets) == 1
+        b, one = middle - coef @ columns.middle, len(targets) == 1
         self.coef_ = coef[0] if one else coef
         self.n_iter_ = steps[0] if one else steps
-        self.intercept_ = intercept if y.ndim == 2 else intercept[0]
+        self.intercept_ = b if y.ndim == 2 else b[0]
         return self
 
 
@@ -251,8 +252,9 @@ class OrthogonalMatchingPursuitCV(LinearPrediction, RegressorMixin, BaseEstimato
         if self.max_iter:
             most = clipped("max_iter", self.max_iter, features, "features there are")
         limits = PursuitLimits.checked(most, None, features, self.unit_atoms, self.positive)
+        intercept = flag("fit_intercept", self.fit_intercept)
         folds = Parallel(n_jobs=self.n_jobs, verbose=self.verbose)(
-            delayed(_fold_errors)(X, y, part, limits, self.fit_intercept)
+            delayed(_fold_errors)(X, y, part, limits, intercept)
             for part in check_cv(self.cv).split(X, y)
         )
         # A fold may end early, where nothing is left to explain: the others are cut there.

@@ -94,7 +94,9 @@ class Selecting(GreedyModel):
     def _score_name(self) -> str:
         if self.criterion == "bic":
             return "−BIC"
-        return "−(mean loss)" if self.scoring is None else str(self.scoring).replace("_", " ")
+        if self.scoring is None:
+            return "−(mean loss)"
+        return self.scoring.replace("_", " ") if isinstance(self.scoring, str) else "score"
 
 
 def _fold_scores(

@@ -12,7 +12,7 @@ from pursuit.base.cores import thread_count
 from pursuit.base.errors import InputError
 from pursuit.base.progress import bar
 from pursuit.base.threads import single_threaded_blas
-from pursuit.base.validation import Array, count, flag, non_negative, one_of, positive
+from pursuit.base.validation import Array, count, extent, flag, non_negative, one_of, positive
 from pursuit.learning.learned import Learned
 from pursuit.learning.start import first_atoms, given_atoms
 from pursuit.solving.state import Fingerprint, State, check_outlet
@@ -124,7 +124,7 @@ def learn(
     from pursuit.learning.signals import exponent_of, open_source
 
     limits = Stop(_optional(non_negative, "tol", tol), _optional(positive, "max_time", max_time))
-    turns = count("passes", passes, minimum=1)
+    turns = extent("passes", passes)
     what = flag("nonnegative", nonnegative), turns, count("seed", seed), thread_count(threads)
     check_outlet(checkpoint)
     source = open_source(signals, n)

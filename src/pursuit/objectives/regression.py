@@ -10,7 +10,7 @@ import numpy as np
 
 from pursuit.base.errors import InputError
 from pursuit.base.precision import peak
-from pursuit.base.validation import Array, positive
+from pursuit.base.validation import Array, of_type, positive
 from pursuit.objectives.linear_models import EVERY, Rows, Supervised
 
 
@@ -39,10 +39,11 @@ class Squares(Responses):
 
     @staticmethod
     def of(A: Any, b: Array, l2: float, intercept: bool) -> Squares:
-        """Of a matrix that has the column of the intercept already."""
-        model = Squares(A, b, l2)
-        if intercept:
-            model.intercept, model.mu = True, 0.0
+        """Of what `LeastSquares` has checked; A has the column of the intercept already."""
+        model = Squares.__new__(Squares)
+        model._keep(A, l2, intercept)
+        model.weights = np.ones(len(b), model.dtype)
+        model.y = of_type("y", b, model.dtype)
         return model
 
     def losses(self, u: Array, rows: Rows = EVERY) -> Array:

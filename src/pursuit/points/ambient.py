@@ -11,7 +11,7 @@ from pursuit.base.errors import InputError
 from pursuit.base.products import times
 from pursuit.base.validation import Array
 from pursuit.objectives.base import Objective
-from pursuit.points.base import Point, Shift
+from pursuit.points.base import Point, Shift, slope_of
 from pursuit.points.ledger import Counts, Ledger
 
 
@@ -21,6 +21,7 @@ class AmbientPoint(Point):
     _gradient: Array | None
     _correlations: Array | None
     _seen: Array | None
+    _largest: float | None
 
     def __init__(self, f: Objective, atoms: AtomSet, x0: Array) -> None:
         self.f, self.atoms = f, atoms
@@ -118,7 +119,15 @@ class AmbientPoint(Point):
     def largest_slope(self) -> float:
         if (finite := self.ledger.finite) is None:
             return self.atoms.dual_norm(self.f.gradient_at(self.x, self.image))
-        return float(np.abs(finite.admissible(self._observed(), self.coef)).max())
+        if self._largest is None:
+            self._largest = float(np.abs(finite.admissible(self._observed(), self.coef)).max())
+        return self._largest
+
+    def value_and_slope(
+        self, f: Objective, x: Array, atoms: AtomSet, scale: Array | None
+    ) -> tuple[float, float]:
+        value, gradient = self.value_and_gradient(f, x)
+        return value, slope_of(gradient, atoms, scale)
 
     def curvature(self, z: Atom) -> float:
         vector = self.atoms.vector(z)
@@ -185,4 +194,4 @@ class AmbientPoint(Point):
 
     def _changed(self) -> None:
         self.looked = False
-        self._gradient = self._correlations = self._seen = None
+        self._gradient = self._correlations = self._seen = self._largest = None

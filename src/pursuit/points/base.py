@@ -152,12 +152,17 @@ class Point(ABC):
 
     def slope_at(self, x: Array, atoms: AtomSet, scale: Array | None) -> float:
         """max \\|⟨∇f(x), z⟩\\| at an x in float64, over these atoms divided by their scale."""
-        gradient = self.f.gradient(x)
-        finite = atoms.finite
-        if finite is None:
-            return atoms.dual_norm(gradient)
-        slopes = np.abs(finite.correlate(gradient))
-        return float((slopes if scale is None else slopes / scale).max())
+        return slope_of(self.f.gradient(x), atoms, scale)
+
+    def value_and_slope(
+        self, f: Objective, x: Array, atoms: AtomSet, scale: Array | None
+    ) -> tuple[float, float]:
+        """f(x), f being that of the point as it was given, and the slope there."""
+        return f.value(x), self.slope_at(x, atoms, scale)
+
+    def value_and_gradient(self, f: Objective, x: Array) -> tuple[float, Array]:
+        """f(x) and ∇f(x) at an x in float64, f being that of the point as it was given."""
+        return f.value_and_gradient(x)
 
     # Changing it ------------------------------------------------------------------------
 
@@ -293,3 +298,12 @@ class Point(ABC):
         """Count atoms looked at or added."""
         if self.ledger.finite is not None:
             self.counts.products += atoms / len(self.ledger.finite)
+
+
+def slope_of(gradient: Array, atoms: AtomSet, scale: Array | None) -> float:
+    """max \\|⟨gradient, z⟩\\| over these atoms divided by their scale."""
+    finite = atoms.finite
+    if finite is None:
+        return atoms.dual_norm(gradient)
+    slopes = np.abs(finite.correlate(gradient))
+    return float((slopes if scale is None else slopes / scale).max())

@@ -15,6 +15,7 @@ from pursuit.base.errors import InputError
 from pursuit.base.status import Status
 from pursuit.base.validation import Array, count, real_array, share, shown
 from pursuit.objectives.base import Objective
+from pursuit.objectives.problem import Problem
 from pursuit.penalties import L1, Penalty
 from pursuit.solving.driver import solve
 from pursuit.solving.results import Result
@@ -69,6 +70,7 @@ def path(
     [[0.5, 0.0, 0.0], [2.0, 0.0, -1.0]]
     """
     atoms = as_atoms(atoms)
+    Problem(f, atoms)  # what is wrong with them is said before anything is asked of them
     penalty = L1(1.0) if penalty is None else penalty
     if not isinstance(penalty, Penalty):
         raise InputError(f"penalty: expected one with weights, such as L1(1), got {shown(penalty)}")
