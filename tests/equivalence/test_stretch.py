@@ -118,6 +118,16 @@ def test_observations_at_any_distance(every, kernels):
         compare(kernels, *problem(), METHODS[name], every=every, tol=0, max_iter=2300)
 
 
+@pytest.mark.parametrize("name", ["random-pursuit", "accelerated-random"])
+def test_a_slope_that_nobody_tests_interrupts_no_kernel(name, kernels):
+    made = kernels(True)
+    solve(*problem(), METHODS[name], max_iter=1000, every=1000, tol=0)
+    unseen = len(made)
+    made = kernels(True)
+    solve(*problem(), METHODS[name], max_iter=1000, every=1000, tol=1e-12)
+    assert len(made) - unseen > 1000 // (2 * N)
+
+
 @pytest.mark.parametrize("name", ["random-pursuit", "accelerated-matching-pursuit", "exact"])
 def test_a_run_may_change_over_at_any_iteration(name, kernels):
     f, atoms = problem()
