@@ -189,6 +189,14 @@ def test_a_problem_of_another_length_is_refused():
         SPACES["gram"][0].solve(SquaredDistance(np.ones(3)), np.eye(3))
 
 
+def test_a_vector_of_another_length_is_called_by_its_name():
+    space, _ = SPACES["weights"]
+    with pytest.raises(InputError, match="x0: expected shape"):
+        space.solve(space.distance(B), ROWS, x0=np.ones(2))
+    with pytest.raises(InputError, match="y: expected shape"):
+        space.inner(B, np.ones(2))
+
+
 def test_named_options_of_methods_pass_through():
     space, _ = SPACES["weights"]
     method = methods.accelerated_matching_pursuit(nu=D)

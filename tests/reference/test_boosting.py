@@ -103,3 +103,17 @@ def test_other_features_are_refused(diabetes):
     result = solve(SquaredDistance(diabetes[1]), trees, max_iter=1)
     with pytest.raises(InputError, match="X: expected 10 features, got 3"):
         trees.predict(result, np.zeros((2, 3)))
+
+
+def test_what_no_tree_can_see_is_refused_by_name(diabetes):
+    X, y, *_ = diabetes
+    with pytest.raises(InputError, match="X: expected numbers in the range of float32"):
+        RegressionTrees(1e40 * X)
+    with pytest.raises(InputError, match="seed: expected an integer below"):
+        RegressionTrees(X, seed=2**32)
+    trees, f = RegressionTrees(X), SquaredDistance(y)
+    begun = solve(f, trees, x0=np.ones(len(X)), max_iter=1)
+    with pytest.raises(InputError, match="result: expected that of a run from zero"):
+        trees.predict(begun, X)
+    with pytest.raises(InputError, match="result: expected that of a run over regression trees"):
+        trees.predict(solve(f, np.eye(len(X)), max_iter=1), X)

@@ -131,6 +131,52 @@ def test_the_slopes_of_a_trace_are_upper_bounds(method):
     assert all(slope >= np.linalg.norm(f.gradient(x)) * (1 - 1e-12) for slope, x in seen)
 
 
+@pytest.mark.parametrize("method", ["matching-pursuit", "orthogonal", "accelerated"])
+def test_an_oracle_may_divide_by_the_norm_and_write_into_what_it_is_given(method):
+    """At the optimum, where the gradient is exactly zero, nobody asks it."""
+
+    def in_place(d):
+        d /= np.linalg.norm(d)
+        return d
+
+    f = SquaredDistance(np.array([3.0, 0.0, 4.0]))
+    atoms = Oracle(in_place, 3, radius=1.0, moments=np.full(3, 1 / 3), sample=unit_of_three)
+    result = solve(f, atoms, method, max_iter=20)
+    assert result.status.name == "CONVERGED"
+    assert np.allclose(result.x, f.b, rtol=0, atol=1e-9)
+    assert atoms.dual_norm(np.zeros(3)) == 0
+
+
+def unit_of_three(rng):
+    z = rng.standard_normal(3)
+    return z / np.linalg.norm(z)
+
+
+@pytest.mark.parametrize("method", ["matching-pursuit", "affine-invariant", "orthogonal"])
+def test_an_oracle_that_finds_nothing_more_says_so_by_zeros(method):
+    """The unit circle in space: at the optimum what is left of the gradient is across to it."""
+
+    def circle(d):
+        flat = d * [1, 1, 0]
+        return flat / max(np.linalg.norm(flat), 1e-300)
+
+    atoms = Oracle(circle, 3, radius=1.0, rank=2)
+    result = solve(SquaredDistance(np.array([3.0, 4.0, 7.0])), atoms, method, max_iter=500)
+    assert result.status.name == "CONVERGED"
+    assert np.allclose(result.x, [3, 4, 0], rtol=0, atol=1e-6)
+
+
+@pytest.mark.parametrize("size", [1e-200, 1e200])
+def test_an_oracle_of_atoms_whose_squares_are_no_numbers_is_refused(size):
+    atoms = Oracle(
+        lambda d: size * d / np.linalg.norm(d), 3, radius=size, sample=lambda r: size * np.ones(3)
+    )
+    with pytest.raises(InputError, match="along atoms of the size"):
+        solve(SquaredDistance(np.ones(3)), atoms)
+    with pytest.raises(InputError, match="radius: the square of"):
+        geometry.sampling_quality(atoms)
+
+
 # Approximate(δ) over infinite sets --------------------------------------------------------
 
 

@@ -269,6 +269,8 @@ def test_what_cannot_be_estimated_is_an_error_that_says_what_to_give():
         Oracle(np.sign, 3, radius=2.0, sample=3)
     with pytest.raises(InputError, match="max_leverage"):
         Oracle(np.sign, 3, radius=2.0, max_leverage=3)
+    with pytest.raises(InputError, match="max_leverage: expected at least dim"):
+        Oracle(np.sign, 3, radius=2.0, moments=np.ones(3), max_leverage=2)
     with pytest.raises(InputError, match="confidence"):
         Sampling(Sphere(3), confidence=1.0)
 

@@ -5,8 +5,19 @@ from math import inf
 
 import numpy as np
 import pytest
+from theorems.adversaries import lazy_sphere
 
-from pursuit import Coordinates, Dictionary, InputError, Logistic, Quadratic, Sphere, geometry
+from pursuit import (
+    Coordinates,
+    Dictionary,
+    InputError,
+    Logistic,
+    Quadratic,
+    RankOne,
+    Sphere,
+    geometry,
+)
+from pursuit.geometry import Kind
 
 DUAL = {1: inf, inf: 1, 2: 2}
 
@@ -73,6 +84,30 @@ def test_closed_forms():
     assert geometry.radius(rows, inf) == 2
 
 
+def test_the_radii_of_infinite_sets_are_their_largest_dual_norms_over_corners():
+    """‖uvᵀ‖₁ = ‖u‖₁‖v‖₁; an oracle of quality δ leaves an interval of that width."""
+    for atoms, one, most in ((Sphere(4), 2.0, 1.0), (RankOne(2, 3), np.sqrt(6), 1.0)):
+        assert geometry.radius(atoms, 1) == pytest.approx(one)
+        assert geometry.radius(atoms, inf) == pytest.approx(most)
+        assert geometry.radius(atoms, 1).kind is Kind.EXACT
+    lazy = geometry.radius(lazy_sphere(4, 0.5, np.arange(4.0)), 1)
+    assert lazy.kind is Kind.UPPER
+    assert lazy.lower <= 2 <= lazy.upper == pytest.approx(2 * lazy.lower)
+    many = geometry.radius(Sphere(14), 1)
+    assert many == pytest.approx(np.sqrt(14))
+    assert many.kind is Kind.UPPER
+    assert geometry.radius(RankOne(40, 30), inf) == 1
+
+
+@pytest.mark.parametrize("norm", [1, inf])
+def test_lemma_2_and_lemma_6_hold_over_the_sphere(norm):
+    f, *_ = problem(3)
+    radius, width = geometry.radius(Sphere(3), norm), geometry.norm_width(Sphere(3), norm)
+    bends = np.linalg.eigvalsh(f.H)
+    assert bends[-1] <= geometry.norm_smoothness(f, norm).upper * radius**2 * (1 + 1e-9)
+    assert bends[0] >= geometry.norm_convexity(f, norm).lower * width.lower**2 * (1 - 1e-9)
+
+
 def test_atoms_that_do_not_span_the_space_give_a_lower_bound():
     atoms = Dictionary([[1.0, 1.0, 0.0], [1.0, 0.0, 1.0]])
     for norm in (1, inf):
@@ -95,4 +130,4 @@ def test_other_norms_are_refused():
     with pytest.raises(InputError, match="norm"):
         geometry.norm_width(Coordinates(3), 3)
     with pytest.raises(InputError, match="norm"):
-        geometry.radius(Sphere(3), 1)
+        geometry.radius(Sphere(3), 3)

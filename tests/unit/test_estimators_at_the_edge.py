@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from scipy.sparse import csr_array
+from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
 from pursuit import InputError
@@ -93,6 +94,44 @@ def test_plots_of_what_is_not_fitted_or_not_there_are_refused():
 def test_an_argument_is_called_by_its_own_name():
     with pytest.raises(InputError, match="max_steps"):
         PursuitCoder(np.eye(6), max_steps=0).fit(X)
+    for model in (PursuitCoder(np.eye(6)), PursuitDictionary(4)):
+        for name, value in (
+            ("n_jobs", 0),
+            ("n_jobs", "two"),
+            ("positive", 1),
+            ("sparse_output", 0),
+        ):
+            with pytest.raises(InputError, match=f"{name}: expected"):
+                clone(model).set_params(**{name: value}).fit(X)
+    for model in (OrthogonalMatchingPursuit(), OrthogonalMatchingPursuitCV()):
+        with pytest.raises(InputError, match="fit_intercept: expected True or False"):
+            model.set_params(fit_intercept="no").fit(X, y)
+    with pytest.raises(InputError, match="warm_start: expected True or False"):
+        PenalisedRegressor(warm_start="no").fit(X, y)
+
+
+def test_first_atoms_are_called_by_their_own_name_and_counted():
+    start = np.eye(6)[:4]
+    assert PursuitDictionary(dict_init=start).fit(X).components_.shape == (4, 6)
+    assert PursuitDictionary(dict_init=start).partial_fit(X).components_.shape == (4, 6)
+    with pytest.raises(InputError, match=r"dict_init: expected shape \(3, 6\), got \(4, 6\)"):
+        PursuitDictionary(3, dict_init=start).fit(X)
+    with pytest.raises(InputError, match=r"dict_init: expected an entry other than zero .* in 2"):
+        PursuitDictionary(dict_init=start * [[1], [1], [0], [1]]).fit(X)
+    with pytest.raises(InputError, match=r"dict_init: expected a positive entry .* in 0"):
+        PursuitDictionary(dict_init=-start, positive=True).fit(X)
+
+
+def test_a_scorer_without_a_name_is_plotted_as_a_score():
+    model = PursuitRegressorCV(scoring=lambda model, X, y: model.score(X, y)).fit(X, y)
+    assert model.plot().get_ylabel() == "score"
+
+
+def test_one_model_is_seen_in_its_plot():
+    ax = PenalisedRegressor(0.1).fit(X, y).plot()
+    named = [line for line in ax.get_lines() if str(line.get_label()).startswith("feature")]
+    assert {line.get_label() for line in named} == {"feature 2", "feature 5"}
+    assert all(line.get_marker() != "None" for line in named)
 
 
 def masked(array):

@@ -79,8 +79,6 @@ def known(matrix: Array, rank: int, radius: float, largest: float | None) -> Dra
     roots, rows = np.sqrt(spectrum[used]), axes[:, used].T
     least, r = float(spectrum[used].min()), float(rank)
     W = min(radius * radius / least, inf if largest is None else largest)
-    if largest is not None and largest < r * (1 - 1e-9):
-        raise InputError(f"max_leverage: it is at least dim lin(A) = {rank}, got {largest:g}")
     doubt = 4 * len(matrix) * EPS * float(spectrum[-1]) / least
     lower = (W if largest is not None else r, W)
     bounds = Leverages(lower, (r, W), (r * r * least, W * radius * radius))
@@ -89,6 +87,11 @@ def known(matrix: Array, rank: int, radius: float, largest: float | None) -> Dra
 
 def estimated(draw: Draws, rank: int, radius: float, confidence: float, most: int) -> Drawn:
     """The moments that enough draws show; an InputError where more than `most` would be needed."""
+    if not 0 < radius * radius < inf:
+        raise InputError(
+            f"radius: the square of {radius:.6g} is out of the range of float64; expected atoms in "
+            "units that bring it nearer to one"
+        )
     rows, look = draw(min(FIRST, most)), 1
     while True:
         # Looks at 2, 4, 8 … times as many draws share what may go wrong: Σ 1/(k(k + 1)) = 1.

@@ -10,7 +10,7 @@ import numpy as np
 
 from pursuit.atoms.base import Atom, FiniteAtoms, Unit
 from pursuit.base.errors import InputError
-from pursuit.base.lengths import length, row_norms
+from pursuit.base.lengths import length, refuse_zero, row_norms
 from pursuit.base.validation import Array, extent, real_array
 
 PROBED = 2**16
@@ -144,10 +144,7 @@ class Operator(FiniteAtoms):
         norms = np.concatenate(
             [row_norms(self.some(j, j + TOGETHER)) for j in range(0, self._n, TOGETHER)]
         )
-        if not norms.all():
-            raise InputError(
-                f"operator: atom {int(np.argmin(norms))} is zero; expected atoms with a direction"
-            )
+        refuse_zero("operator", "atom", norms)
         return norms
 
     def some(self, first: int, last: int) -> Array:

@@ -19,7 +19,9 @@ class Oracle(AtomSet):
     Parameters
     ----------
     function
-        d ↦ an atom that maximises \\|⟨d, z⟩\\|, as an array of the given shape.
+        d ↦ an atom that maximises \\|⟨d, z⟩\\|, as an array of the given shape; zeros where no atom
+        has a product with d other than zero. It is never asked with d = 0, for which any atom will
+        do, and d is its own to write into.
     shape
         The shape of the space.
     radius
@@ -78,13 +80,18 @@ class Oracle(AtomSet):
         self._leverage = None if max_leverage is None else positive("max_leverage", max_leverage)
         if moments is None and max_leverage is not None:
             raise InputError("max_leverage: expected with moments, for it is one of those draws")
+        if self._leverage is not None and self._leverage < self._rank * (1 - 1e-9):
+            raise InputError(
+                f"max_leverage: expected at least dim lin(A) = {self._rank}, got {max_leverage:g}"
+            )
 
     def __repr__(self) -> str:
         return f"Oracle(atoms of shape {self.shape})"
 
     def lmo(self, d: Array) -> Atom:
-        # A copy, for functions that write each atom into the same array.
-        return shaped_array("function", self.function(d), self.shape).copy()
+        # Copies, for functions that write into d, or each atom into the same array.
+        asked = d.copy() if d.any() else np.ones(self.shape, d.dtype)
+        return shaped_array("function", self.function(asked), self.shape).copy()
 
     def draw(self, rng: np.random.Generator, size: int) -> Sequence[Atom]:
         if self._sample is None:

@@ -19,6 +19,10 @@ COLUMNS = 5
 """What is kept of a node: feature, threshold, left and right child, value."""
 
 
+SEEDS = 2**32
+"""As many as scikit-learn takes."""
+
+
 @dataclass(frozen=True, eq=False)
 class Tree:
     """A regression tree, and its values on the rows that the set was made with.
@@ -81,11 +85,13 @@ class RegressionTrees(AtomSet):
     def __init__(
         self, X: object, *, max_depth: int = 1, min_samples_leaf: int = 1, seed: int = 0
     ) -> None:
-        self.X = real_array("X", X, ndim=2).astype(np.float32)
+        self.X = _seen_by_trees(X)
         self.shape = (len(self.X),)
         self.max_depth = count("max_depth", max_depth, minimum=1)
         self.min_samples_leaf = count("min_samples_leaf", min_samples_leaf, minimum=1)
         self.seed = count("seed", seed)
+        if self.seed >= SEEDS:
+            raise InputError(f"seed: expected an integer below {SEEDS}, got {seed}")
 
     def __repr__(self) -> str:
         return f"RegressionTrees({len(self.X)} rows, max_depth={self.max_depth})"
@@ -136,9 +142,15 @@ class RegressionTrees(AtomSet):
 
     def predict(self, result: Result, X: object) -> Array:
         """Σ weights_k z_k at new samples: what a run from zero found, as a function."""
-        rows = real_array("X", X, ndim=2).astype(np.float32)
+        rows = _seen_by_trees(X)
         if rows.shape[1] != self.X.shape[1]:
             raise InputError(f"X: expected {self.X.shape[1]} features, got {rows.shape[1]}")
+        if not all(isinstance(z, Tree) for z in result.used):
+            raise InputError("result: expected that of a run over regression trees")
+        if result.origin is not None and result.origin.start.any():
+            raise InputError(
+                "result: expected that of a run from zero, for x0 has no values at other samples"
+            )
         found = np.zeros(len(rows))
         for weight, tree in zip(result.weights.tolist(), result.used, strict=True):
             found += weight * tree(rows)
@@ -154,3 +166,12 @@ class RegressionTrees(AtomSet):
     def unpack(self, packed: Any) -> list[Atom]:
         trees = [nodes[~np.isnan(nodes[:, 4])] for nodes in packed]
         return [Tree(nodes, Tree(nodes, np.empty(0))(self.X)) for nodes in trees]
+
+
+def _seen_by_trees(X: object) -> Array:
+    """Samples in float32; what is too small for it is zero, as in scikit-learn."""
+    rows = real_array("X", X, ndim=2)
+    largest = float(np.abs(rows).max())
+    if largest > float(np.finfo(np.float32).max):
+        raise InputError(f"X: expected numbers in the range of float32, got one of {largest:.6g}")
+    return rows.astype(np.float32)

@@ -152,12 +152,12 @@ def _converted(name: str, value: Any) -> Array:
     kind = type(value).__name__
     libraries = {parent.__module__.partition(".")[0] for parent in type(value).__mro__}
     refuse_mask(name, value)
-    if hasattr(value, "toarray") and not hasattr(value, "__array__"):
-        raise InputError(f"{name}: expected a dense array, got a sparse {kind}; give its toarray()")
     if "dask" in libraries:
         raise InputError(
             f"{name}: expected an array in memory, got a dask {kind}; give its compute()"
         )
+    if hasattr(value, "toarray") and not hasattr(value, "__array__"):
+        raise InputError(f"{name}: expected a dense array, got a sparse {kind}; give its toarray()")
     if "xarray" in libraries:
         if not hasattr(value, "data"):
             raise InputError(f"{name}: expected one array, got an xarray {kind} of several")

@@ -151,15 +151,15 @@ def _rows(signal: object) -> tuple[Array, bool]:
             f"signal: expected samples, or channels as rows, got shape {samples.shape}"
         )
     rows = np.atleast_2d(samples).astype(np.float64)
-    silent = np.flatnonzero(~rows.any(axis=1))
-    if len(silent):
-        which = "it is" if len(rows) == 1 else f"channel {silent[0]} is"
-        raise InputError(f"signal: {which} silent, all samples are 0; expected something to find")
     if rows.shape[0] > rows.shape[1]:
         raise InputError(
             f"signal: expected channels as rows, got {rows.shape[0]} channels of {rows.shape[1]} "
             "samples; give its transpose"
         )
+    silent = np.flatnonzero(~rows.any(axis=1))
+    if len(silent):
+        which = "it is" if len(rows) == 1 else f"channel {silent[0]} is"
+        raise InputError(f"signal: {which} silent, all samples are 0; expected something to find")
     return rows, samples.ndim == 1
 
 

@@ -10,10 +10,11 @@ from sklearn.utils.validation import check_is_fitted
 
 from pursuit.atoms.cone import Cone
 from pursuit.base.errors import InputError
-from pursuit.base.validation import Array, count
+from pursuit.base.validation import Array, count, flag
 from pursuit.encoding import Encoder
 from pursuit.estimators.door import Checked, clipped, numbers, seed, threads
 from pursuit.learning import learn
+from pursuit.learning.signals import exponent_of
 
 
 class Coding(Checked, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
@@ -28,7 +29,8 @@ class Coding(Checked, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
 
     def _prepare(self, atoms: Array, method: str, **limits: Any) -> None:
         """Make the encoder of all later calls."""
-        given = Cone(atoms) if self.positive else atoms
+        flag("sparse_output", self.sparse_output)
+        given = Cone(atoms) if flag("positive", self.positive) else atoms
         self.encoder_ = Encoder(
             given, method, rtol=self.rtol, atol=self.atol, threads=threads(self.n_jobs), **limits
         )
@@ -179,7 +181,8 @@ class PursuitDictionary(Coding):
     Parameters
     ----------
     n_components : int, default=None
-        Atoms; None: as many as there are features, or samples if these are fewer.
+        Atoms; None: as many as `dict_init` has, else as there are features, or samples if these are
+        fewer.
     n_nonzero : int, default=None
         Atoms of a code, in learning and in `transform`; a tenth of the features, at least 1, where
         it is not given. More than there are atoms is clipped with a warning.
@@ -260,9 +263,8 @@ class PursuitDictionary(Coding):
     def fit(self, X: Any, y: Any = None) -> Self:
         """Learn from all rows of X, anew."""
         from pursuit.learning.continued import after
-        from pursuit.learning.signals import exponent_of
 
-        X, n, k = self._begin(X)
+        X, n, k, first = self._begin(X)
         drawn, crew = seed(self.random_state), threads(self.n_jobs)
         learned = learn(
             X,
@@ -271,7 +273,7 @@ class PursuitDictionary(Coding):
             self.method,
             nonnegative=self.positive,
             passes=self.passes,
-            start=self.dict_init,
+            start=first,
             tol=self.tol,
             seed=drawn,
             threads=crew,
@@ -294,33 +296,48 @@ class PursuitDictionary(Coding):
             self._ongoing = go_on(ongoing, X)
             self.n_iter_ += 1
             return self._found(self._ongoing.atoms.astype(X.dtype), self.n_nonzero_)
-        X, n, k = self._begin(X)
+        X, n, k, first = self._begin(X)
         self._ongoing = begin(
             X,
             n,
             k,
             nonnegative=self.positive,
-            start=self.dict_init,
+            start=first,
             seed=seed(self.random_state),
             threads=threads(self.n_jobs),
         )
         self.n_iter_ = 1
         return self._found(self._ongoing.atoms.astype(X.dtype), k)
 
-    def _begin(self, X: Any) -> tuple[Array, int, int]:
-        """X, and the numbers of atoms: in all, and of a code."""
-        X = _dense(self._rows(X, reset=True))
-        n = min(X.shape) if self.n_components is None else self.n_components
-        n = count("n_components", n, minimum=1)
+    def _begin(self, X: Any) -> tuple[Array, int, int, Array | None]:
+        """X, the numbers of atoms, in all and of a code, and the first atoms where given."""
+        X, first = _dense(self._rows(X, reset=True)), None
+        if self.dict_init is not None:
+            first = numbers("dict_init", self.dict_init)
+        n = self.n_components
+        if n is None:
+            n = min(X.shape) if first is None else len(first)
+        n, positive = count("n_components", n, minimum=1), flag("positive", self.positive)
+        if first is not None:
+            _check_first(first, (n, X.shape[1]), positive)
         k = max(1, X.shape[1] // 10) if self.n_nonzero is None else self.n_nonzero
         if self.n_nonzero is not None:
             k = clipped("n_nonzero", k, n, "atoms there are")
-        return X, n, min(k, n)
+        return X, n, min(k, n), first
 
     def _found(self, atoms: Array, n_nonzero: int) -> Self:
         self.n_nonzero_ = n_nonzero
         self._prepare(atoms, "orthogonal", n_nonzero=n_nonzero)
         return self
+
+
+def _check_first(atoms: Array, shape: tuple[int, int], positive: bool) -> None:
+    if atoms.shape != shape:
+        raise InputError(f"dict_init: expected shape {shape}, got {atoms.shape}")
+    seen = (atoms > 0 if positive else atoms != 0).any(axis=1)
+    if not seen.all():
+        kind = "a positive entry" if positive else "an entry other than zero"
+        raise InputError(f"dict_init: expected {kind} in each row, got none in {seen.argmin()}")
 
 
 def _dense(X: Any) -> Array:

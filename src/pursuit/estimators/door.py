@@ -11,7 +11,7 @@ from sklearn.utils import check_array, check_random_state
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
 from pursuit.base.errors import InputError
-from pursuit.base.validation import Array, count, refuse_mask
+from pursuit.base.validation import Array, count, refuse_mask, shown
 
 FLOATS = (np.float64, np.float32)
 """Types that stay what they are; others become the first."""
@@ -80,6 +80,8 @@ def clipped(name: str, value: int, most: int, what: str) -> int:
 
 def threads(n_jobs: int | None) -> int:
     """As many as scikit-learn would use processes: one unless something else is said."""
+    if n_jobs is not None and (not isinstance(n_jobs, (int, np.integer)) or n_jobs == 0):
+        raise InputError(f"n_jobs: expected None or an integer other than 0, got {shown(n_jobs)}")
     number: int = effective_n_jobs(n_jobs)
     return number
 

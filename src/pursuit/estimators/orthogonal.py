@@ -11,6 +11,7 @@ from sklearn.base import BaseEstimator, MultiOutputMixin, RegressorMixin
 from sklearn.model_selection import check_cv
 from sklearn.utils.validation import check_is_fitted
 
+from pursuit import plots
 from pursuit.atoms.cone import Cone
 from pursuit.base.validation import Array, flag, non_negative
 from pursuit.encoding import Codes, encode
@@ -165,19 +166,20 @@ class OrthogonalMatchingPursuit(LinearPrediction, MultiOutputMixin, RegressorMix
         limits = PursuitLimits.checked(
             self.n_nonzero_coefs, self.tol, X.shape[1], self.unit_atoms, self.positive
         )
-        columns = Features.of(X, self.fit_intercept)
+        intercept = flag("fit_intercept", self.fit_intercept)
+        columns = Features.of(X, intercept)
         targets = y.reshape(len(y), -1).T
-        middle = targets.mean(axis=1) if self.fit_intercept else np.zeros(len(targets), X.dtype)
+        middle = targets.mean(axis=1) if intercept else np.zeros(len(targets), X.dtype)
         coef = np.zeros((len(targets), X.shape[1]), X.dtype)
         steps = [0] * len(targets)
         if columns.live.size:
             found = limits.fit(columns.centred(), targets - middle[:, None])
             coef[:, columns.live], steps = found
         self.n_nonzero_coefs_ = limits.n_nonzero
-        intercept, one = middle - coef @ columns.middle, len(targets) == 1
+        b, one = middle - coef @ columns.middle, len(targets) == 1
         self.coef_ = coef[0] if one else coef
         self.n_iter_ = steps[0] if one else steps
-        self.intercept_ = intercept if y.ndim == 2 else intercept[0]
+        self.intercept_ = b if y.ndim == 2 else b[0]
         return self
 
 
@@ -250,8 +252,9 @@ class OrthogonalMatchingPursuitCV(LinearPrediction, RegressorMixin, BaseEstimato
         if self.max_iter:
             most = clipped("max_iter", self.max_iter, features, "features there are")
         limits = PursuitLimits.checked(most, None, features, self.unit_atoms, self.positive)
+        intercept = flag("fit_intercept", self.fit_intercept)
         folds = Parallel(n_jobs=self.n_jobs, verbose=self.verbose)(
-            delayed(_fold_errors)(X, y, part, limits, self.fit_intercept)
+            delayed(_fold_errors)(X, y, part, limits, intercept)
             for part in check_cv(self.cv).split(X, y)
         )
         # A fold may end early, where nothing is left to explain: the others are cut there.
@@ -269,8 +272,6 @@ class OrthogonalMatchingPursuitCV(LinearPrediction, RegressorMixin, BaseEstimato
 
     def plot(self, ax: Axes | None = None) -> Axes:
         """Mean squared error against the number of coefficients, with its spread over the folds."""
-        from pursuit import plots
-
         check_is_fitted(self)
         sizes = np.arange(1, self.mse_path_.shape[1] + 1)
         ax = plots.scores(sizes, self.mse_path_, self.n_nonzero_coefs_, ax=ax)

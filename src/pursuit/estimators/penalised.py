@@ -203,7 +203,7 @@ class PenalisedModel(PathModel):
     def _starts(self, search: PenaltySearch, features: Features, rows: int) -> list[Array | None]:
         """Where to begin: at what was fitted before, if `warm_start` says so and it fits."""
         known = np.atleast_2d(getattr(self, "coef_", np.zeros((0, 0))))
-        if not self.warm_start or known.shape != (rows, features.X.shape[1]):
+        if not flag("warm_start", self.warm_start) or known.shape != (rows, features.X.shape[1]):
             return [None] * rows
         b = np.atleast_1d(self.intercept_).tolist()
         return [search.start(features, coef, b[k]) for k, coef in enumerate(known)]

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from math import inf
+from collections.abc import Iterator
+from itertools import product as choices
+from math import inf, sqrt
 
 import numpy as np
 
@@ -13,18 +15,47 @@ from pursuit.base.validation import Array, shaped_array
 from pursuit.geometry.constant import Constant, Kind, at_most, in_range, product
 from pursuit.geometry.span import inside, lengths, longest
 
+AXES = 1000
+"""Dimensions up to which an infinite set is looked at along each axis."""
+SIGNS = 10
+"""Dimensions up to which all sign vectors are looked at."""
+
 
 def radius(atoms: AtomSet, norm: float = 2) -> Constant:
-    """max ‖z‖ over A: in ‖·‖₂, or for a finite set in ‖·‖₁ or ‖·‖_∞."""
+    """max ‖z‖ over A in ‖·‖₂, ‖·‖₁ or ‖·‖_∞.
+
+    ‖z‖₁ and ‖z‖_∞ are the largest \\|⟨v, z⟩\\| over corners v, so that an infinite set has the
+    largest ‖v‖_{A*}: of the axes for ‖·‖_∞, of all vectors of signs for ‖·‖₁. Where these are too
+    many, norms are compared.
+    """
     if norm == 2:
         return Constant(longest(atoms), _radius_kind(atoms), "Lemma 2")
     if norm not in (1, inf):
         raise InputError(f"norm: expected 1, 2 or inf, got {norm!r}")
     if atoms.finite is None:
-        raise InputError("norm: radii in other norms than 2 are known for finite sets alone")
+        return _radius_by_corners(atoms, norm)
     sizes = np.abs(atoms.finite.matrix.astype(np.float64))
     lengths_ = sizes.sum(axis=1) if norm == 1 else sizes.max(axis=1)
     return Constant(in_range("radius", float(lengths_.max())), Kind.EXACT, "Lemma 2")
+
+
+def _radius_by_corners(atoms: AtomSet, norm: float) -> Constant:
+    d, euclidean = int(np.prod(atoms.shape)), longest(atoms)
+    if norm == inf and d > AXES:
+        return Constant(euclidean, Kind.UPPER, "Lemma 2")
+    if norm == 1 and d > SIGNS:
+        axes = radius(atoms, inf).upper
+        return Constant(min(sqrt(d) * euclidean, d * axes), Kind.UPPER, "Lemma 2")
+    seen = [dual_norm(atoms, v.reshape(atoms.shape)) for v in corners(d, 1 if norm == inf else inf)]
+    return at_most(max(one.lower for one in seen), max(one.upper for one in seen), "Lemma 2")
+
+
+def corners(d: int, norm: float) -> Iterator[Array]:
+    """One of each pair of corners of the unit ball of ‖·‖₁ or ‖·‖_∞."""
+    if norm == 1:
+        yield from np.eye(d)
+    else:
+        yield from (np.array([1.0, *rest]) for rest in choices((1.0, -1.0), repeat=d - 1))
 
 
 def diameter(atoms: AtomSet) -> Constant:

@@ -8,8 +8,6 @@ ball, for a convex function is largest at a corner: linear programmes, one for e
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from itertools import product as choices
 from math import inf, sqrt
 
 import numpy as np
@@ -26,12 +24,9 @@ from pursuit.geometry.curvature import (
     smoothness,
     strong_convexity,
 )
-from pursuit.geometry.norms import gauge
+from pursuit.geometry.norms import SIGNS, corners, gauge
 from pursuit.geometry.span import SpanHessian, curved
 from pursuit.objectives.base import Objective
-
-SIGNS = 10
-"""Dimensions up to which all sign vectors are looked at."""
 
 
 def norm_width(atoms: AtomSet, norm: float) -> Constant:
@@ -45,19 +40,11 @@ def norm_width(atoms: AtomSet, norm: float) -> Constant:
     if norm == inf and d > SIGNS:
         lower = max(norm_width(atoms, 1).lower / d, directional_width(atoms).lower / sqrt(d))
         return at_least(lower, inf, serves)
-    corners = [gauge(atoms, _within(atoms, v)) for v in _corners(d, norm)]
-    lower = 1 / max(corner.upper for corner in corners)
+    gauges = [gauge(atoms, _within(atoms, v)) for v in corners(d, norm)]
+    lower = 1 / max(one.upper for one in gauges)
     # Outside lin(A) the dual norm is taken for a larger one than it is on it.
-    upper = 1 / max(corner.lower for corner in corners) if atoms.rank == d else inf
+    upper = 1 / max(one.lower for one in gauges) if atoms.rank == d else inf
     return at_least(lower, upper, serves)
-
-
-def _corners(d: int, norm: float) -> Iterator[Array]:
-    """One of each pair of corners of the unit ball of a norm."""
-    if norm == 1:
-        yield from np.eye(d)
-    else:
-        yield from (np.array([1.0, *rest]) for rest in choices((1.0, -1.0), repeat=d - 1))
 
 
 def _within(atoms: AtomSet, v: Array) -> Array:
@@ -79,7 +66,7 @@ def norm_smoothness(f: Objective, norm: float) -> Constant:
     if norm == 1:
         return smoothness(f, Coordinates(d))
     if d <= SIGNS:
-        return smoothness(f, Dictionary(np.array(list(_corners(d, inf)))))
+        return smoothness(f, Dictionary(np.array(list(corners(d, inf)))))
     quadratic = f.quadratic
     if quadratic is None:
         return Constant(d * norm_smoothness(f, 2), Kind.UPPER, "Lemma 2")

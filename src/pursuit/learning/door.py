@@ -14,6 +14,7 @@ from pursuit.base.progress import bar
 from pursuit.base.threads import single_threaded_blas
 from pursuit.base.validation import Array, count, extent, flag, non_negative, one_of, positive
 from pursuit.learning.learned import Learned
+from pursuit.learning.start import first_atoms, given_atoms
 from pursuit.solving.state import Fingerprint, State, check_outlet
 
 if TYPE_CHECKING:
@@ -156,8 +157,6 @@ def _method(name: str, source: Source, lesson: Lesson, atoms: Array) -> Learner:
 
 def first_atoms_of(sample: Array, shape: tuple[int, ...], lesson: Lesson, start: object) -> Array:
     """Those of the user, else some of the signals."""
-    from pursuit.learning.start import first_atoms, given_atoms
-
     if start is not None:
         return given_atoms(start, lesson.n_atoms, shape, lesson.nonnegative)
     return first_atoms(sample, lesson.n_atoms, lesson.seed, lesson.nonnegative)

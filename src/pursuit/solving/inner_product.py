@@ -71,7 +71,7 @@ class InnerProduct:
 
     def inner(self, x: object, y: object) -> float:
         """⟨x, y⟩_W."""
-        return float(self.enter(x) @ self.enter(y))
+        return float(self.enter(x) @ self._entered("y", y))
 
     def norm(self, x: object) -> float:
         """‖x‖_W."""
@@ -85,7 +85,10 @@ class InnerProduct:
 
     def enter(self, x: object) -> Array:
         """x̂ = Rx."""
-        return self._map.solve(shaped_array("x", x, (self._map.size,)))
+        return self._entered("x", x)
+
+    def _entered(self, name: str, x: object) -> Array:
+        return self._map.solve(shaped_array(name, x, (self._map.size,)))
 
     def leave(self, x: Array) -> Array:
         """x = R⁻¹x̂."""
@@ -116,7 +119,7 @@ class InnerProduct:
         in the coordinates of f. An oracle is asked with ∇f as f gives it: ⟨∇_W f, z⟩_W = ⟨∇f, z⟩.
         """
         there = self.problem(f, atoms)
-        start = None if x0 is None else self.enter(x0)
+        start = None if x0 is None else self._entered("x0", x0)
         if callable(callback):
             options["callback"] = self._outside(callback)
         elif callback is not None:

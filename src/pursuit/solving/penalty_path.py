@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from pursuit import plots
 from pursuit.atoms.dictionary import as_atoms
 from pursuit.base.errors import InputError
 from pursuit.base.status import Status
@@ -186,8 +187,6 @@ class PenaltyPath:
 
     def plot(self, ax: Axes | None = None, **options: Any) -> Axes:
         """Coefficients against λ; see `pursuit.plots.penalty_path`."""
-        from pursuit import plots
-
         return plots.penalty_path(self, ax=ax, **options)
 
 

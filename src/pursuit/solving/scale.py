@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from pursuit.atoms.forms import AtomForm
 from pursuit.base import precision
 from pursuit.base.errors import InputError
 from pursuit.base.validation import Array
@@ -56,7 +57,9 @@ def _checked(problem: Problem, start: Array, unit_atoms: bool, dtype: np.dtype[A
                 f"{name}: numbers of up to {peak:.3g} have products out of the range of {dtype}; "
                 "expected other units"
             )
-    g, h = _sizes(f, start)
+    on_axes = problem.atoms.form is AtomForm.AXES
+    model = f.linear_model if on_axes else None  # its gradient at zero is asked for again
+    g, h = _sizes(model or f, start)
     if g == -inf:  # f is flat at the start, and at zero
         return 0.0
     outside = _outside(problem, g, h, unit_atoms, dtype)
@@ -92,9 +95,10 @@ def _sizes(f: Objective, x: Array) -> tuple[float, float]:
 def _outside(problem: Problem, g: float, h: float, unit_atoms: bool, dtype: np.dtype[Any]) -> str:
     """Which of the numbers of a run leave the range of a type; empty if none does."""
     squared, single = ROOM[dtype]
+    unit = unit_atoms and problem.atoms.finite is not None  # others run as they are
     for norm in _norms(problem):
-        inside = 0.0 if unit_atoms else norm
-        along = "" if unit_atoms else f"along atoms of the size {_written(norm)} "
+        inside = 0.0 if unit else norm
+        along = "" if unit else f"along atoms of the size {_written(norm)} "
         if not abs(g + inside) <= squared:
             return f"{along}slopes and their squares"
         if not abs(h + 2 * inside) <= squared:
@@ -107,10 +111,10 @@ def _outside(problem: Problem, g: float, h: float, unit_atoms: bool, dtype: np.d
 
 
 def _norms(problem: Problem) -> tuple[float, ...]:
-    """The sizes of the shortest and of the longest atom."""
+    """The sizes of the shortest and of the longest atom; of an infinite set, of the longest."""
     atoms = problem.atoms.finite
     if atoms is None:
-        return (0.0,)
+        return (log2(problem.atoms.radius),)
     low, high = atoms.norm_range
     return log2(low), log2(high)
 
