@@ -247,6 +247,7 @@ def test_a_method_without_a_proof_is_refused_by_name_with_those_that_have_one(na
         ({"penalty": L1(1.0), "rtol": 0.1}, "rtol: with weights on coefficients"),
         ({"penalty": L1(1.0), "gap": 0}, "gap: expected a positive number, got 0"),
         ({"penalty": L1(1.0), "gap": np.nan}, "gap: expected a number, got nan"),
+        ({"penalty": L1(1.0), "gap": b"3"}, "gap: expected a number, got b'3'"),
         ({"gap": 1e-3}, "gap: of LeastSquares .* without a penalty no dual problem is known"),
     ],
 )
