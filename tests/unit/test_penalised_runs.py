@@ -269,3 +269,11 @@ def test_draws_are_those_of_the_run_without_a_penalty():
         for options in ({}, {"penalty": Box(-inf, 1e9)})
     ]
     np.testing.assert_allclose(seen[0].x, seen[1].x, rtol=1e-9)
+
+
+def test_an_h_that_rounding_made_indefinite_is_taken_to_the_end():
+    H = np.diag([5e8, 1.0, -3.0]).astype(np.float32)  # −3 is rounding of 5e8 in float32
+    f = Quadratic(H, np.array([1e8, 1.0, 0.0], np.float32))
+    result = solve(f, Coordinates(3), "cyclic", penalty=Box(-1, 1), max_iter=9)
+    assert result.gap >= 0.5 * 3  # to be had at ±1 along the last axis
+    assert "duality gap" in str(result)
