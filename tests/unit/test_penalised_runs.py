@@ -277,3 +277,12 @@ def test_an_h_that_rounding_made_indefinite_is_taken_to_the_end():
     result = solve(f, Coordinates(3), "cyclic", penalty=Box(-1, 1), max_iter=9)
     assert result.gap >= 0.5 * 3  # to be had at ±1 along the last axis
     assert "duality gap" in str(result)
+
+
+def test_a_gap_knows_of_free_atoms_however_short_they_are():
+    """The short ones may have coefficients of any length, so that θ is orthogonal to them too."""
+    atoms = np.diag([1.0, 1e-24, 1.0])
+    f = SquaredDistance(np.array([1.0, 1.0, 1.0]))
+    result = solve(f, atoms, "cyclic", penalty=L1([0.0, 0.0, 0.5]), max_iter=1)
+    least = 0.5 * 1 - 0.5 * (1 - 0.5) ** 2  # at w = (1, 1e24, 0.5)
+    assert result.gap >= result.value - least > 0.1
