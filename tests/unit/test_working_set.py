@@ -1,8 +1,10 @@
 """Working sets under the driver: what they promise of runs, defaults and paths."""
 
+from math import inf
+
 import numpy as np
 import pytest
-from scipy.sparse import csc_array, random_array
+from scipy.sparse import csc_array, csr_array, random_array
 
 from pursuit import (
     L1,
@@ -19,14 +21,18 @@ from pursuit import (
     plots,
     solve,
 )
+from pursuit.active import quadratic_models
 from pursuit.active.columns import Columns, DenseColumns
 from pursuit.active.growing_gram import Entered, GrowingGram
+from pursuit.active.quadratic_models import GramModel
 from pursuit.active.terms import Terms
+from pursuit.base.products import combined
 
 
 def problem(seed, n=60, d=150, sparse=False, logistic=True, **options):
     rng = np.random.default_rng(seed)
     X = rng.standard_normal((n, d)) + 0.5 * rng.standard_normal((n, 1))
+    X = np.asfortranarray(X) if d > n else X
     if sparse:
         X = csc_array(random_array((n, d), density=0.2, rng=rng))
     u = X @ (rng.standard_normal(d) * (rng.random(d) < 0.1)) + 0.3 * rng.standard_normal(n)
@@ -42,11 +48,14 @@ CASES = {
     "sparse lasso": {"sparse": True, "logistic": False},
     "intercept": {"intercept": True, "l2": 0.1},
     "many samples": {"n": 400, "d": 30},
+    "many columns": {"n": 40, "d": 1100},
+    "a set that grows": {"n": 40, "d": 1100, "logistic": False},
 }
 
 
 def same(a, b):
-    return a.x.tobytes() == b.x.tobytes() and a.iterations == b.iterations and a.value == b.value
+    ends = [(r.x.tobytes(), r.iterations, r.value, r.slope) for r in (a, b)]
+    return ends[0] == ends[1]
 
 
 @pytest.mark.parametrize("penalised", [True, False])
@@ -55,7 +64,7 @@ def test_stopped_and_resumed_equals_uninterrupted_bit_for_bit(case, penalised, t
     f, atoms, penalty = problem(3, **({"l2": 0.3} | CASES[case]))
     options = {"penalty": penalty if penalised else None, "tol": 1e-11}
     whole = solve(f, atoms, "working-set", **options)
-    for stop in range(1, whole.iterations):
+    for stop in range(1, whole.iterations + 1):
         file = tmp_path / f"{stop}.npz"
         solve(f, atoms, "working-set", max_iter=stop, checkpoint=file, **options)
         assert same(solve(f, atoms, "working-set", resume=file, **options), whole)
@@ -185,6 +194,54 @@ def test_a_growing_gram_matrix_is_the_product_and_made_again_to_the_last_bit():
         again.restore(entered.saved())
         other = GrowingGram(DenseColumns(X), again)
         assert other.at(chosen).tobytes() == gram.at(chosen).tobytes()
+
+
+@pytest.mark.parametrize("layout", [np.asfortranarray, np.ascontiguousarray, csc_array, csr_array])
+@pytest.mark.parametrize("used", [0, 3, 1200])
+def test_products_with_few_columns_are_those_with_all(layout, used):
+    rng = np.random.default_rng(used)
+    A = rng.standard_normal((30, 1200))
+    x = np.where(rng.permutation(1200) < used, rng.standard_normal(1200), 0.0)
+    np.testing.assert_allclose(combined(layout(A), x), A @ x, atol=1e-12)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("logistic", [True, False])
+def test_the_gradient_that_a_model_keeps_is_its_own_to_the_last_bit(logistic, dtype):
+    rng = np.random.default_rng(2)
+    X, y = (
+        rng.standard_normal((30, 7)).astype(dtype),
+        np.sign(rng.standard_normal(30)).astype(dtype),
+    )
+    f = (Logistic if logistic else LeastSquares)(X, y, l2=0.5).linear_model
+    zero = np.zeros(7, dtype)
+    kept = f.gradient(zero)
+    assert kept.tobytes() == f.gradient_at(zero, f.image(zero)).tobytes()
+    kept[:] = 0  # a copy: it may be changed
+    assert f.gradient(zero).any()
+
+
+def test_a_step_that_leaves_its_face_is_shortened_before_it_is_cut_at_an_edge(monkeypatch):
+    rng = np.random.default_rng(6)
+    X = rng.standard_normal((60, 150)) + rng.standard_normal((60, 5)) @ rng.standard_normal(
+        (5, 150)
+    )
+    H, ends = X.T @ X, np.full(150, inf)
+    c = -X.T @ rng.standard_normal(60)
+    terms = Terms(np.full(150, 0.01), np.full(150, 0.02 * np.abs(c).max()), -ends, ends)
+
+    def steps(halvings):
+        monkeypatch.setattr(quadratic_models, "HALVINGS", halvings)
+        model = GramModel(H.copy(), terms)
+        with monkeypatch.context() as patch:
+            made = []
+            newton = model._newton
+            patch.setattr(model, "_newton", lambda *a: made.append(1) or newton(*a))
+            w = model.minimise(np.zeros(150), c, 1e-9)
+        assert terms.distances(c + (H + 0.01 * np.eye(150)) @ w, w)[1] <= 1e-8
+        return len(made)
+
+    assert steps(8) < steps(1)
 
 
 @pytest.mark.parametrize("sparse", [False, True])

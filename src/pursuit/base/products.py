@@ -51,15 +51,12 @@ def _by_rows(A: Array) -> bool:
 
 def combined(A: Any, x: Array) -> Array:
     """A x by the columns that x uses, where they are few of many that lie one after another."""
-    by_columns = A.flags.f_contiguous if isinstance(A, np.ndarray) else hasattr(A, "tocsc")
-    if not by_columns or max(A.shape) < MANY:
+    dense = isinstance(A, np.ndarray)
+    by_columns = A.flags.f_contiguous if dense else getattr(A, "format", "") == "csc"
+    used = np.flatnonzero(x) if by_columns and max(A.shape) >= MANY else None
+    if used is None or FEW * len(used) > len(x):
         return times(A, x)
-    used = np.flatnonzero(x)
-    if FEW * len(used) > len(x):
-        return times(A, x)
-    if isinstance(A, np.ndarray):
-        return times(np.take(A.T, used, axis=0).T, x[used])
-    return times(A[:, used], x[used])
+    return times(np.take(A.T, used, axis=0).T if dense else A[:, used], x[used])
 
 
 def row_by_row(A: Array, x: Array) -> Array:

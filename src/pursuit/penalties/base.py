@@ -134,7 +134,9 @@ class Penalty(ABC):
     def value(self, w: Array) -> float:
         """g(w); inf outside of its domain."""
         weights, lower, upper = self.terms
-        if not (np.all(w >= lower) and np.all(w <= upper)):
+        if (isinstance(lower, np.ndarray) or lower > -inf) and not np.all(w >= lower):
+            return inf
+        if (isinstance(upper, np.ndarray) or upper < inf) and not np.all(w <= upper):
             return inf
         return float(np.sum(weights * np.abs(w, dtype=np.float64)))
 
