@@ -60,7 +60,7 @@ SEARCHED = "matching-pursuit, line search"
 SCALED = "L-BFGS, the same scaling"
 LEAD = (BASE, OURS)
 """These are run on all problems of a row, the others on `others` of them."""
-SKIPPED = {"gradient-free", "orthogonal", "blended"}
+SKIPPED = {"gradient-free", "orthogonal", "local-orthogonal", "blended"}
 """Not counted in looks at all atoms, or not after the same thing."""
 
 Racer = Callable[[Case, list[float], int], Marks]

@@ -43,10 +43,10 @@ from pursuit import (
     SquaredDistance,
     solve,
 )
-from pursuit.atoms import FiniteAtoms
+from pursuit.atoms.base import FiniteAtoms
 from pursuit.files.data import find
 from pursuit.methods import NAMED, matching_pursuit
-from pursuit.objectives import Objective
+from pursuit.objectives.base import Objective
 
 Vector = NDArray[np.float64]
 Curve = dict[int, tuple[float, float]]

@@ -352,9 +352,12 @@ SECTIONS: dict[str, Callable[[int], None]] = {
 }
 
 
+DEFAULT = ["peers", "above", "known", "noise"]
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--only", nargs="+", choices=SECTIONS, default=["peers", "known", "noise"])
+    parser.add_argument("--only", nargs="+", choices=SECTIONS, default=DEFAULT)
     parser.add_argument("--rounds", type=int, default=3)
     arguments = parser.parse_args()
     use_the_right_kernels(ABSENT)

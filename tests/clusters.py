@@ -1,8 +1,8 @@
-"""Clusters of processes on this machine, and signals that workers make or read slowly."""
+"""Clusters of processes on this machine, and signals that workers make or wait with."""
 
 import os
 import time
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 
 import dask
@@ -10,65 +10,84 @@ import dask.array as da
 import numpy as np
 from distributed import Client, LocalCluster
 
+PATIENCE = 300
+"""Seconds after which something is not slow but lost, on a machine with much else to do."""
+OPEN = "open"
+
 
 @contextmanager
-def local_cluster(workers, **options):
+def local_cluster(workers, allowed_failures=3, **options):
     """(cluster, client): so many processes of one thread each."""
-    failures = options.pop("allowed_failures", 3)
-    with dask.config.set({"distributed.scheduler.allowed-failures": failures}):
-        cluster = LocalCluster(
+    settings = {
+        "distributed.scheduler.allowed-failures": allowed_failures,
+        # A cluster gives up a worker that takes longer to come back after it was killed.
+        "distributed.deploy.lost-worker-timeout": PATIENCE,
+    }
+    with (
+        dask.config.set(settings),
+        LocalCluster(
             n_workers=workers,
             threads_per_worker=1,
             processes=True,
             dashboard_address=":0",
             silence_logs=100,  # workers are killed on purpose
             **options,
-        )
-        client = Client(cluster)
-        try:
-            yield cluster, client
-        finally:
-            client.close()
-            with suppress(KeyError):  # of a worker that went by itself while it was asked to go
-                cluster.close()
+        ) as cluster,
+        Client(cluster) as client,
+    ):
+        yield cluster, client
 
 
 def scale(cluster, client, workers):
-    """Let a cluster have so many workers, and wait until it does."""
+    """Let a cluster have so many workers, and wait until its scheduler knows them.
+
+    The scheduler is asked. Dask's `wait_for_workers` would let the cluster forget a worker that is
+    gone before it has heard so, and fail with a KeyError when it does.
+    """
     cluster.scale(workers)
-    client.wait_for_workers(workers, timeout=60)
-    end = time.monotonic() + 60
-    while len(client.nthreads()) != workers:
-        assert time.monotonic() < end, "the cluster has not let workers go"
-        time.sleep(0.02)
+    wait_until(lambda: len(client.nthreads()) == workers)
 
 
-def logged(rows, folder, seconds, block_info=None):
-    """The rows, late; a file in `folder` says which were begun, and by whom."""
-    first = block_info[0]["array-location"][0][0]
-    Path(folder, f"{first}-{os.getpid()}-{time.monotonic_ns()}").touch()
-    time.sleep(seconds)
-    return rows
-
-
-def slow(signals, rows, folder, seconds=0.0):
-    """A dask array of signals whose chunks are logged when they are made."""
-    folder.mkdir(exist_ok=True)
-    array = da.from_array(signals, chunks=(rows, -1))
-    return array.map_blocks(logged, str(folder), seconds, dtype=array.dtype)
-
-
-def begun(folder):
-    """(first row, process) of the chunks that were begun, in order."""
-    names = sorted((p.name.split("-") for p in folder.iterdir()), key=lambda name: int(name[2]))
-    return [(int(first), int(process)) for first, process, _ in names]
-
-
-def wait_until(condition, seconds=60):
-    end = time.monotonic() + seconds
+def wait_until(condition):
+    end = time.monotonic() + PATIENCE
     while not condition():
         assert time.monotonic() < end, "waited too long"
         time.sleep(0.005)
+
+
+# Signals --------------------------------------------------------------------------------------
+
+
+def second_half(block_info, flag):
+    """Whether a chunk begins in the second half of its rows, and a file is there.
+
+    The file is one of a folder of codes: before it is there, some rows are made to know them by.
+    """
+    first, _ = block_info[0]["array-location"][0]
+    return first >= block_info[0]["shape"][0] // 2 and Path(flag).exists()
+
+
+def waiting(rows, gate, flag, block_info=None):
+    """The rows. Those of the second half come to a gate, say so, and wait until it is open."""
+    if second_half(block_info, flag):
+        first, _ = block_info[0]["array-location"][0]
+        Path(gate, f"{first}-{os.getpid()}").touch()
+        while not Path(gate, OPEN).exists():
+            time.sleep(0.005)
+    return rows
+
+
+def gated(signals, rows, gate, flag):
+    """A dask array of signals that are `waiting` in their second half."""
+    gate.mkdir(exist_ok=True)
+    array = da.from_array(signals, chunks=(rows, -1))
+    return array.map_blocks(waiting, str(gate), str(flag), dtype=array.dtype)
+
+
+def at_gate(gate):
+    """(first row, process) of the chunks that came to a gate."""
+    names = [path.name for path in gate.iterdir() if path.name != OPEN]
+    return {tuple(map(int, name.split("-"))) for name in names}
 
 
 def drawn(rows, length, block_info=None):
@@ -85,13 +104,13 @@ def drawn_signals(total, length, rows):
 
 
 def hungry(rows, flag, block_info=None):
-    """Rows of which those of the second half, once a file is there, take all memory there is."""
-    first, _ = block_info[0]["array-location"][0]
-    if first < block_info[0]["shape"][0] // 2 or not Path(flag).exists():
+    """Rows of which those of the second half take all the memory that a worker may have."""
+    if not second_half(block_info, flag):
         return rows
     eaten = []
-    while True:  # until the nanny sees it
-        eaten.append(np.ones(2**22))
+    while True:  # until the nanny sees it, however late that is
+        if len(eaten) < 48:
+            eaten.append(np.ones(2**22))
         time.sleep(0.01)
 
 

@@ -5,6 +5,7 @@ from dataclasses import replace
 import numpy as np
 
 from pursuit import Replay
+from pursuit.encoding.runs import Draws, segments
 
 ARRAYS = ("indptr", "indices", "values", "residual_norms", "iterations", "statuses")
 
@@ -15,6 +16,17 @@ def assert_same(a, b):
         ours, theirs = getattr(a, name), getattr(b, name)
         assert ours.dtype == theirs.dtype, name
         assert np.array_equal(ours, theirs), name
+
+
+def block_draws(rules, signals, seed, block, steps):
+    """All picks and probes of a block of signals, a row for each of them.
+
+    With ``Replay(picks[i])`` and ``Replay(probes[i])`` for its random directions, `solve` takes
+    the steps of signal i of the block.
+    """
+    draws = Draws(rules, signals, seed, block)
+    picks, probes = zip(*(draws(span) for span in segments(steps)), strict=True)
+    return np.concatenate(picks, axis=1), np.concatenate(probes, axis=1)
 
 
 def replayed(method, rules, picks, probes):

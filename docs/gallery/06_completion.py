@@ -2,7 +2,8 @@
 
 The atoms are all matrices uvᵀ of rank one: a set without end, that answers one question, the
 leading pair of singular vectors of the gradient. A photograph of which two pixels in five are known
-is completed from them; nothing of the size of all atoms is ever formed.
+is completed from them; nothing of the size of all atoms is ever formed. Plain pursuit, in many
+small steps, tells more of the pixels that are not known than a few corrected atoms do.
 """
 
 import numpy as np
@@ -17,18 +18,25 @@ m, n = photograph.shape
 i, j = np.nonzero(rng.random((m, n)) < 2 / 5)
 known = coo_array((photograph[i, j], (i, j)), shape=(m, n))
 
-result = solve(MatrixEntries(known), RankOne(m, n), "orthogonal", max_atoms=12)
-print(result)
-completed = result.x.toarray()  # it is kept as factors
-error = np.linalg.norm(completed - photograph) / np.linalg.norm(photograph)
-print(f"relative error over all pixels, known or not: {error:.3f}")
+plain = solve(MatrixEntries(known), RankOne(m, n), "matching-pursuit", max_iter=100)
+print(plain)
+few = solve(MatrixEntries(known), RankOne(m, n), "orthogonal", max_atoms=12)
+completed = plain.x.toarray()  # it is kept as factors
+
+
+def error(picture):
+    return np.linalg.norm(picture - photograph) / np.linalg.norm(photograph)
+
+
+print(f"relative error over all pixels, known or not: {error(completed):.3f}")
+print(f"with twelve atoms, all coefficients corrected: {error(few.x.toarray()):.3f}")
 
 figure = plots.figure(10, 2.9)
 left, middle, right = figure.subplots(1, 3)
 seen = np.where(known.toarray() > 0, photograph, np.nan)
 for ax, picture, title in (
     (left, seen, "known"),
-    (middle, completed, f"rank {len(result.support)}"),
+    (middle, completed, f"{plain.iterations} atoms"),
     (right, photograph, "truth"),
 ):
     ax.imshow(picture, cmap="gray", vmin=0, vmax=1)

@@ -1,5 +1,7 @@
 """pursuit: minimise a smooth convex function over the span of a set of atoms.
 
+Examples
+--------
 >>> import numpy as np
 >>> import pursuit
 >>> atoms = pursuit.Dictionary(np.random.default_rng(0).standard_normal((20, 10)))
@@ -31,24 +33,24 @@ if TYPE_CHECKING:
     from pursuit.active.orthogonal import Corrective as Corrective
     from pursuit.active.orthogonal import LocalCorrective as LocalCorrective
     from pursuit.active.working_set import WorkingSet as WorkingSet
-    from pursuit.atoms import AtomSet as AtomSet
-    from pursuit.atoms import Cone as Cone
-    from pursuit.atoms import Coordinates as Coordinates
-    from pursuit.atoms import Dictionary as Dictionary
-    from pursuit.atoms import FiniteAtoms as FiniteAtoms
-    from pursuit.atoms import Gabor as Gabor
-    from pursuit.atoms import Groups as Groups
-    from pursuit.atoms import LocalAtoms as LocalAtoms
-    from pursuit.atoms import Operator as Operator
-    from pursuit.atoms import Oracle as Oracle
-    from pursuit.atoms import RankOne as RankOne
-    from pursuit.atoms import RegressionTrees as RegressionTrees
-    from pursuit.atoms import Shifts as Shifts
-    from pursuit.atoms import SparseDictionary as SparseDictionary
-    from pursuit.atoms import Sphere as Sphere
-    from pursuit.atoms import Transformed as Transformed
-    from pursuit.atoms import Union as Union
+    from pursuit.atoms.base import AtomSet as AtomSet
+    from pursuit.atoms.base import FiniteAtoms as FiniteAtoms
+    from pursuit.atoms.cone import Cone as Cone
+    from pursuit.atoms.coordinates import Coordinates as Coordinates
+    from pursuit.atoms.dictionary import Dictionary as Dictionary
+    from pursuit.atoms.gabor import Gabor as Gabor
+    from pursuit.atoms.groups import Groups as Groups
+    from pursuit.atoms.local import LocalAtoms as LocalAtoms
+    from pursuit.atoms.operator import Operator as Operator
+    from pursuit.atoms.oracle import Oracle as Oracle
+    from pursuit.atoms.rank_one import RankOne as RankOne
     from pursuit.atoms.sampling import Sampling as Sampling
+    from pursuit.atoms.shifts import Shifts as Shifts
+    from pursuit.atoms.sparse import SparseDictionary as SparseDictionary
+    from pursuit.atoms.sphere import Sphere as Sphere
+    from pursuit.atoms.transformed import Transformed as Transformed
+    from pursuit.atoms.trees import RegressionTrees as RegressionTrees
+    from pursuit.atoms.union import Union as Union
     from pursuit.base.errors import InputError as InputError
     from pursuit.base.errors import MissingExtra as MissingExtra
     from pursuit.base.errors import PursuitError as PursuitError
@@ -63,22 +65,22 @@ if TYPE_CHECKING:
     from pursuit.learning.templates import LearnedTemplates as LearnedTemplates
     from pursuit.learning.templates import learn_templates as learn_templates
     from pursuit.methods import Method as Method
-    from pursuit.objectives import Function as Function
-    from pursuit.objectives import Huber as Huber
-    from pursuit.objectives import LeastSquares as LeastSquares
-    from pursuit.objectives import LinearModel as LinearModel
-    from pursuit.objectives import Logistic as Logistic
-    from pursuit.objectives import MatrixDistance as MatrixDistance
-    from pursuit.objectives import MatrixEntries as MatrixEntries
-    from pursuit.objectives import Objective as Objective
-    from pursuit.objectives import Poisson as Poisson
-    from pursuit.objectives import Quadratic as Quadratic
-    from pursuit.objectives import QuadraticObjective as QuadraticObjective
-    from pursuit.objectives import SparsePlusLowRank as SparsePlusLowRank
-    from pursuit.objectives import SquaredDistance as SquaredDistance
-    from pursuit.objectives import SquaredHinge as SquaredHinge
+    from pursuit.objectives.base import Objective as Objective
+    from pursuit.objectives.base import QuadraticObjective as QuadraticObjective
+    from pursuit.objectives.classification import Logistic as Logistic
+    from pursuit.objectives.classification import SquaredHinge as SquaredHinge
     from pursuit.objectives.factors import Factors as Factors
+    from pursuit.objectives.function import Function as Function
+    from pursuit.objectives.linear_models import LinearModel as LinearModel
+    from pursuit.objectives.matrices import MatrixDistance as MatrixDistance
+    from pursuit.objectives.matrices import MatrixEntries as MatrixEntries
+    from pursuit.objectives.matrices import SparsePlusLowRank as SparsePlusLowRank
     from pursuit.objectives.problem import Problem as Problem
+    from pursuit.objectives.quadratic import LeastSquares as LeastSquares
+    from pursuit.objectives.quadratic import Quadratic as Quadratic
+    from pursuit.objectives.quadratic import SquaredDistance as SquaredDistance
+    from pursuit.objectives.regression import Huber as Huber
+    from pursuit.objectives.regression import Poisson as Poisson
     from pursuit.penalties import L1 as L1
     from pursuit.penalties import Box as Box
     from pursuit.penalties import NonNegative as NonNegative
@@ -113,42 +115,42 @@ __version__ = "0.1.0"
 # Where each public name lives. It is loaded when it is first asked for, so that importing
 # pursuit costs little and never pulls in a compiler or a plotting library.
 _HOME = {
-    "AtomSet": "atoms",
-    "Cone": "atoms",
+    "AtomSet": "atoms.base",
+    "Cone": "atoms.cone",
     "Box": "penalties",
     "L1": "penalties",
     "NonNegative": "penalties",
     "Penalty": "penalties",
-    "Coordinates": "atoms",
-    "Dictionary": "atoms",
-    "FiniteAtoms": "atoms",
-    "Gabor": "atoms",
-    "Groups": "atoms",
-    "LocalAtoms": "atoms",
-    "Operator": "atoms",
-    "Oracle": "atoms",
-    "RankOne": "atoms",
-    "RegressionTrees": "atoms",
-    "Shifts": "atoms",
-    "SparseDictionary": "atoms",
-    "Sphere": "atoms",
-    "Transformed": "atoms",
-    "Union": "atoms",
-    "Function": "objectives",
-    "Huber": "objectives",
-    "LeastSquares": "objectives",
-    "LinearModel": "objectives",
-    "Logistic": "objectives",
-    "Poisson": "objectives",
-    "SquaredHinge": "objectives",
-    "MatrixDistance": "objectives",
-    "MatrixEntries": "objectives",
-    "SparsePlusLowRank": "objectives",
+    "Coordinates": "atoms.coordinates",
+    "Dictionary": "atoms.dictionary",
+    "FiniteAtoms": "atoms.base",
+    "Gabor": "atoms.gabor",
+    "Groups": "atoms.groups",
+    "LocalAtoms": "atoms.local",
+    "Operator": "atoms.operator",
+    "Oracle": "atoms.oracle",
+    "RankOne": "atoms.rank_one",
+    "RegressionTrees": "atoms.trees",
+    "Shifts": "atoms.shifts",
+    "SparseDictionary": "atoms.sparse",
+    "Sphere": "atoms.sphere",
+    "Transformed": "atoms.transformed",
+    "Union": "atoms.union",
+    "Function": "objectives.function",
+    "Huber": "objectives.regression",
+    "LeastSquares": "objectives.quadratic",
+    "LinearModel": "objectives.linear_models",
+    "Logistic": "objectives.classification",
+    "Poisson": "objectives.regression",
+    "SquaredHinge": "objectives.classification",
+    "MatrixDistance": "objectives.matrices",
+    "MatrixEntries": "objectives.matrices",
+    "SparsePlusLowRank": "objectives.matrices",
     "Factors": "objectives.factors",
-    "Objective": "objectives",
-    "Quadratic": "objectives",
-    "QuadraticObjective": "objectives",
-    "SquaredDistance": "objectives",
+    "Objective": "objectives.base",
+    "Quadratic": "objectives.quadratic",
+    "QuadraticObjective": "objectives.base",
+    "SquaredDistance": "objectives.quadratic",
     "Problem": "objectives.problem",
     "Sampling": "atoms.sampling",
     "Approximate": "rules.directions",

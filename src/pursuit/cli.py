@@ -24,6 +24,7 @@ COMMANDS = (
     "reproduce",
     "unmix",
 )
+HELP = {"help_option_names": ["--help", "-h"]}
 
 
 class _Commands(TyperGroup):
@@ -33,13 +34,20 @@ class _Commands(TyperGroup):
         return list(COMMANDS)
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
-        return _command(cmd_name) if cmd_name in COMMANDS else None
+        if cmd_name in COMMANDS:
+            return _command(cmd_name)
+        if not ctx.resilient_parsing:  # a shell that completes asks for anything
+            from pursuit.base.validation import one_of
+
+            one_of("COMMAND", cmd_name, COMMANDS)
+        return None
 
 
 @cache
 def _command(name: str) -> Any:
     alone = typer.Typer(add_completion=False)
-    alone.command(name)(getattr(import_module(f"pursuit.commands.{name}"), name))
+    function = getattr(import_module(f"pursuit.commands.{name}"), name)
+    alone.command(name, context_settings=HELP)(function)
     return typer.main.get_command(alone)
 
 
@@ -47,6 +55,7 @@ app = typer.Typer(
     name="pursuit",
     cls=_Commands,
     no_args_is_help=True,
+    context_settings=HELP,
     pretty_exceptions_enable=False,
 )
 
@@ -70,7 +79,7 @@ def _program(
 def main() -> None:
     """Run a command; an error raised on purpose is one sentence and exit code 2."""
     try:
-        app()
+        app(prog_name="pursuit")  # also where Python runs it: completion is for this name
     except PursuitError as error:
         print(f"pursuit: {error}", file=sys.stderr)
         raise SystemExit(2) from None

@@ -1,24 +1,22 @@
 """The named methods: an advance and a momentum each.
 
-==============================  ==========================  =================================
-name                            in the paper                over `Coordinates` it is
-==============================  ==========================  =================================
-matching-pursuit                Algorithm 1                 steepest coordinate descent
-affine-invariant                Algorithm 2                 steepest coordinate descent
-random-pursuit                  §2, Theorem 4               random coordinate descent
-accelerated-random              Algorithm 3                 accelerated random CD
-accelerated-matching-pursuit    Algorithm 4                 accelerated greedy CD
-greedy-greedy                   Algorithm 4 with z̃ = z      AGCD (Lu, Freund & Mirrokni 2018)
-accelerated                     Theorem 8 without ν and L   accelerated CD without constants
-accelerated-affine-invariant    Algorithm 2, accelerated    the same, κ = L_A
-gradient-free                   §2, values of f alone       random CD with line search
-cyclic                          one atom after another      cyclic CD with Newton steps
-shuffled                        the same, in drawn orders   shuffled CD with Newton steps
-orthogonal                      fully corrective            forward selection
-local-orthogonal                corrective near the atom    steepest coordinate descent
-blended                         Combettes & Pokutta 2019    blended coordinate descent
-working-set                     (not in it)                 prox-Newton on working sets
-==============================  ==========================  =================================
+| name                         | in the paper              | over `Coordinates` it is          |
+|------------------------------|---------------------------|-----------------------------------|
+| matching-pursuit             | Algorithm 1               | steepest coordinate descent       |
+| affine-invariant             | Algorithm 2               | steepest coordinate descent       |
+| random-pursuit               | §2, Theorem 4             | random coordinate descent         |
+| accelerated-random           | Algorithm 3               | accelerated random CD             |
+| accelerated-matching-pursuit | Algorithm 4               | accelerated greedy CD             |
+| greedy-greedy                | Algorithm 4 with z̃ = z   | AGCD (Lu, Freund & Mirrokni 2018) |
+| accelerated                  | Theorem 8 without ν and L | accelerated CD without constants  |
+| accelerated-affine-invariant | Algorithm 2, accelerated  | the same, κ = L_A                 |
+| gradient-free                | §2, values of f alone     | random CD with line search        |
+| cyclic                       | one atom after another    | cyclic CD with Newton steps       |
+| shuffled                     | the same, in drawn orders | shuffled CD with Newton steps     |
+| orthogonal                   | fully corrective          | forward selection                 |
+| local-orthogonal             | corrective near the atom  | steepest coordinate descent       |
+| blended                      | Combettes & Pokutta 2019  | blended coordinate descent        |
+| working-set                  | (not in it)               | prox-Newton on working sets       |
 
 `solve` and `encode` take ``"mp"`` for matching-pursuit and ``"omp"`` for orthogonal.
 """

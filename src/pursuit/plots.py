@@ -188,12 +188,20 @@ def _cross(x: Array, y: Array, k: int, top: float, ax: Axes, colour: str) -> Non
 
 
 def waveform(rows: Array, rate: float, ax: Axes | None = None) -> Axes:
-    """Samples of each channel (row) against seconds."""
+    """Samples against seconds; several channels (rows) one below the other, each at its own
+    range."""
     ax = axes(ax)
     seconds = np.arange(rows.shape[1]) / rate
+    if len(rows) == 1:
+        ax.plot(seconds, rows[0], linewidth=0.5, color=COLOURS[0])
+        ax.set_ylabel("signal")
+        return ax
     for k, row in enumerate(rows):
-        ax.plot(seconds, row, linewidth=0.5, color=COLOURS[k % len(COLOURS)])
-    ax.set_ylabel("signal")
+        top = np.abs(row).max() or 1.0
+        ax.plot(seconds, k - 0.45 * row / top, linewidth=0.5, color=COLOURS[k % len(COLOURS)])
+    ax.set_ylim(len(rows) - 0.5, -0.5)
+    ax.locator_params(axis="y", integer=True)
+    ax.set_ylabel("channel")
     return ax
 
 
@@ -215,7 +223,7 @@ def time_frequency(
     )
     ax.figure.colorbar(image, ax=ax, label="dB", pad=0.01)
     ax.set_xlabel("seconds")
-    ax.set_ylabel("frequency")
+    ax.set_ylabel("frequency (Hz)")
     return ax
 
 

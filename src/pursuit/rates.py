@@ -4,6 +4,8 @@ Each is built from a problem in one call, and carries its name, the inequality a
 that it used. A constant that is not known, or is no more than an estimate, is an error that names
 it; one that you know from elsewhere is passed in `given`, e.g. ``given={"R_A": 3.0}``.
 
+Examples
+--------
 >>> import numpy as np
 >>> from pursuit import Coordinates, Quadratic, rates
 >>> bound = rates.theorem_5(Quadratic(np.diag([1.0, 2.0]), np.ones(2)), Coordinates(2))

@@ -21,7 +21,9 @@ from pursuit import (
     Steepest,
     methods,
 )
-from pursuit.atoms import FiniteAtoms, Groups, RankOne, Unit
+from pursuit.atoms.base import FiniteAtoms, Unit
+from pursuit.atoms.groups import Groups
+from pursuit.atoms.rank_one import RankOne
 from pursuit.geometry import ClosedForm
 from pursuit.methods import Method
 from pursuit.rules.directions import Direction

@@ -1,13 +1,17 @@
 """A cluster makes the bits of one machine: any method, precision, chunks and number of workers."""
 
+import signal
+
 import dask
 import dask.array as da
 import numpy as np
 import pytest
 from clusters import local_cluster, scale
+from distributed import default_client
 from encoded import assert_same
 
 from pursuit import Codes, Cone, Encoder, encode
+from pursuit.commands import encode as encode_command
 from pursuit.encoding import METHODS
 
 RNG = np.random.default_rng(7)
@@ -94,10 +98,18 @@ def test_the_command_line_works_on_a_cluster_that_is_there(cluster, pursuit, tmp
         assert_same(Codes.open(out), encode(signals, ATOMS, n_nonzero=4))
 
 
-def test_the_command_line_starts_workers_of_its_own(pursuit, tmp_path):
+def test_the_command_line_starts_workers_of_its_own(pursuit, tmp_path, monkeypatch):
+    hear = []
+
+    def watched(*arguments, **options):
+        hear.extend(default_client().run(signal.getsignal, signal.SIGINT).values())
+        return encode(*arguments, **options)
+
+    monkeypatch.setattr(encode_command, "encode_signals", watched)
     np.save(tmp_path / "X.npy", SIGNALS.T)
     np.save(tmp_path / "D.npy", ATOMS.T)
     words = ["--dictionary", tmp_path / "D.npy", "--nonzero", 4, "--workers", 1, "--columns"]
     code, _, wrong = pursuit("encode", tmp_path / "X.npy", *words, "-o", tmp_path / "codes")
     assert (code, wrong) == (0, "")
     assert_same(Codes.open(tmp_path / "codes"), encode(SIGNALS, ATOMS, n_nonzero=4))
+    assert hear == [signal.SIG_IGN], "Ctrl-C is for the command, which ends its workers"

@@ -2,11 +2,11 @@
 
 import numpy as np
 import pytest
-from encoded import replayed
+from encoded import block_draws, replayed
 
 from pursuit import Dictionary, Encoder, Problem, SquaredDistance, encode, methods, solve
 from pursuit.encoding.plan import Form
-from pursuit.encoding.runs import block_draws, rules_of
+from pursuit.encoding.runs import rules_of
 
 DRAWN = ("random-pursuit", "accelerated-random", "accelerated-matching-pursuit")
 NAMES = ("affine-invariant", *DRAWN, "greedy-greedy")

@@ -4,25 +4,29 @@ import os
 import signal
 import subprocess
 import sys
-import threading
+from concurrent.futures import ThreadPoolExecutor
 
 import dask.array as da
 import numpy as np
 import pytest
 from clusters import (
-    begun,
+    OPEN,
+    PATIENCE,
+    at_gate,
     drawn_signals,
     forget_peak,
+    gated,
     hungry,
     local_cluster,
     peak,
     scale,
-    slow,
     wait_until,
 )
+from distributed import Client, LocalCluster
 from encoded import assert_same
 
 from pursuit import Codes, InputError, PursuitError, encode
+from pursuit.base.cluster import each_result
 from pursuit.encoding import cluster as cluster_module
 from pursuit.encoding.marks import FINISHED, RECORD
 
@@ -59,23 +63,20 @@ def finished(out):
 def test_each_worker_is_killed_while_it_runs_and_nothing_is_lost(cluster, expected, tmp_path):
     scale(*cluster, 2)
     workers = list(cluster[1].run(os.getpid).values())
-    out, log, found = tmp_path / "codes", tmp_path / "log", []
-    signals = slow(SIGNALS, 2 * BLOCK, log, 0.3)
-    job = threading.Thread(
-        target=lambda: found.append(encode(signals, ATOMS, n_nonzero=6, out=out))
-    )
-    job.start()
-    wait_until((out / FINISHED).exists)
-    before, left = len(begun(log)), []
-    for victim in workers:
-        wait_until(lambda v=victim: v in [process for _, process in begun(log)[before:]])
-        left.append(([chunk for chunk, process in begun(log) if process == victim][-1], victim))
-        os.kill(victim, signal.SIGKILL)
-    job.join(60)
-    assert_same(found[0], expected)
-    for chunk, victim in left:
-        others = [first for first, process in begun(log)[before:] if process != victim]
-        assert chunk in others, "it was not at work when it was killed"
+    out, gate, held = tmp_path / "codes", tmp_path / "gate", {}
+    signals = gated(SIGNALS, 2 * BLOCK, gate, out / FINISHED)
+    with ThreadPoolExecutor(1) as pool:
+        job = pool.submit(encode, signals, ATOMS, n_nonzero=6, out=out)
+        for victim in workers:
+            wait_until(lambda v=victim: job.done() or v in {at for _, at in at_gate(gate)})
+            held[victim] = {chunk for chunk, process in at_gate(gate) if process == victim}
+            os.kill(victim, signal.SIGKILL)
+        (gate / OPEN).touch()
+        assert_same(job.result(PATIENCE), expected)
+    for victim, chunks in held.items():
+        others = {chunk for chunk, process in at_gate(gate) if process != victim}
+        assert chunks, "it was not at work when it was killed"
+        assert chunks <= others, "what it was at was never done"
 
 
 CLIENT = """
@@ -83,15 +84,17 @@ import sys
 from pathlib import Path
 import numpy as np
 from distributed import Client
-from clusters import slow
+from clusters import gated
 from pursuit import encode
 from pursuit.encoding import writer
+from pursuit.encoding.marks import FINISHED
 
 writer.SECONDS = 0.0  # each block is marked at once: more moments to be killed in
 address, folder = sys.argv[1], Path(sys.argv[2])
 with Client(address):
-    signals = slow(np.load(folder / "X.npy"), 512, folder / "log", 0.15)
-    encode(signals, np.load(folder / "D.npy"), n_nonzero=6, out=folder / "codes", resume=True)
+    out, gate = folder / "codes", folder / "gate"
+    signals = gated(np.load(folder / "X.npy"), 512, gate, out / FINISHED)
+    encode(signals, np.load(folder / "D.npy"), n_nonzero=6, out=out, resume=True)
 """
 
 
@@ -108,6 +111,7 @@ def test_a_client_is_killed_and_a_cluster_of_another_size_goes_on(
     wait_until(lambda: len(finished(out)) >= 5 or client.poll() is not None)
     client.kill()
     client.wait()
+    (tmp_path / "gate" / OPEN).touch()
     there = finished(out)
     assert 5 <= len(there) < BLOCKS, "killed too late to prove anything"
     scale(*cluster, 1)
@@ -168,6 +172,19 @@ def test_a_worker_that_runs_out_of_memory_is_a_sentence(expected, tmp_path):
         )
     # Where there is room, it goes on: without a cluster this time.
     assert_same(encode(chunks, ATOMS, n_nonzero=6, out=out, resume=True), expected)
+
+
+def test_a_cluster_that_is_lost_is_a_sentence():
+    tasks = {f"task {number}": (float, number) for number in range(20)}
+    with (
+        LocalCluster(n_workers=1, processes=False, dashboard_address=":0", silence_logs=100) as own,
+        Client(own),
+    ):
+        results = each_result(tasks, list(tasks), "; this is kept")
+        assert next(results)[1] < 20
+        own.close()
+        with pytest.raises(PursuitError, match=r"^the cluster was lost \(.*\); this is kept$"):
+            list(results)
 
 
 @pytest.mark.skipif(not os.path.exists("/proc/self/clear_refs"), reason="needs Linux")

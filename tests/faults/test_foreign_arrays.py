@@ -16,6 +16,7 @@ from pursuit import (
     LeastSquares,
     Logistic,
     MatrixDistance,
+    Operator,
     Oracle,
     Quadratic,
     Replay,
@@ -37,6 +38,7 @@ ROWS, B = RNG.standard_normal((N, D)) + 3, RNG.standard_normal(D) + 3
 SIGNALS = RNG.standard_normal((9, D)) + 3
 F, ATOMS, P = SquaredDistance(B), Dictionary(ROWS), np.full(N, 1 / N)
 CODES = encode(SIGNALS, ROWS, n_nonzero=2)
+NORMS = np.linalg.norm(ROWS, axis=1)
 LABELS = np.array([1.0, 0, 1, 1, 0, 1])
 
 # Every door: an array, what takes it in, and what it becomes there.
@@ -64,12 +66,14 @@ DOORS = {
     "unmix": (SIGNALS, lambda a: unmix(a, ROWS[:3]).abundances),
     "endmembers": (ROWS[:3], lambda a: unmix(SIGNALS, a).abundances),
     "h2nmf": (SIGNALS, lambda a: h2nmf(a, 2).indices),
+    "norms": (NORMS, lambda a: Operator(ROWS.T, norms=a).norms),
 }
 # These take sparse arrays and operators, and are refused the rest.
 OPERATORS = {
     "LeastSquares A": (ROWS, lambda a: LeastSquares(a, P).A),
     "Logistic X": (ROWS, lambda a: Logistic(a, LABELS).X),
     "MatrixDistance": (ROWS, lambda a: MatrixDistance(a).B),
+    "Operator": (ROWS, lambda a: Operator(a).matrix.T),
 }
 
 

@@ -40,6 +40,7 @@ def test_more_atoms_in_a_code_than_there_are_is_refused():
         ({"n_nonzero": 0}, "n_nonzero: expected an integer of at least 1, got 0"),
         ({"method": "ksvd"}, "method: expected one of online, aksvd, mod, got 'ksvd'"),
         ({"passes": 0}, "passes: expected an integer of at least 1, got 0"),
+        ({"passes": 10**400}, "passes: expected an integer up to"),
         ({"tol": -1}, "tol: expected a number of at least 0, got -1"),
         ({"max_time": 0}, "max_time: expected a positive number, got 0"),
         ({"nonnegative": 1}, "nonnegative: expected True or False, got 1"),

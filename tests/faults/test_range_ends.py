@@ -1,8 +1,10 @@
 """Next to the largest and the smallest numbers: taken as others are, or refused."""
 
+import re
+
 import numpy as np
 import pytest
-from scipy.sparse import csr_array
+from scipy.sparse import csr_array, random_array
 
 from pursuit import (
     Cone,
@@ -11,9 +13,11 @@ from pursuit import (
     Huber,
     InputError,
     LeastSquares,
+    Logistic,
     MatrixDistance,
     Quadratic,
     RankOne,
+    Shifts,
     Smooth,
     SparsePlusLowRank,
     Sphere,
@@ -94,6 +98,26 @@ def test_constants_out_of_range_are_refused():
     for atoms in (Coordinates(2), Sphere(2)):
         with pytest.raises(InputError, match=r"^f: its gradient"):
             geometry.gap(steep, atoms)
+
+
+@pytest.mark.parametrize("H", [[1e-300, 1e-300], [1e-300, 0.0], [1e-200, 1e-208]])
+def test_a_gap_out_of_range_is_refused(H):
+    f = Quadratic(np.diag(H), np.array([1e200, 0.0]))
+    for constant, name in ((geometry.gap, "ε_0"), (geometry.distance, "‖x* − x0‖_P")):
+        with pytest.raises(InputError, match=f"^{re.escape(name)}: it is above the range"):
+            constant(f, Coordinates(2))
+
+
+@pytest.mark.parametrize("most", [2**70, 10**400], ids=["2**70", "10**400"])
+def test_limits_that_no_counter_reaches_are_none(most):
+    rng = np.random.default_rng(0)
+    b, shifts = SquaredDistance(rng.standard_normal(30)), Shifts([[1.0, 2.0, 1.0]], 30)
+    assert solve(b, shifts, max_iter=50, max_atoms=most, every=most).status is Status.MAX_ITER
+    assert solve(b, np.eye(30), max_iter=most, target=1e-9).status is Status.CONVERGED
+    X = random_array((3000, 2500), density=0.01, rng=rng)  # large enough for a kernel of columns
+    f = Logistic(X, rng.random(3000) < 0.5)
+    few = solve(f, Coordinates(2500), "cyclic", max_iter=50, max_atoms=most)
+    assert few.status is Status.MAX_ITER
 
 
 def test_f_that_is_flat_everywhere_is_at_its_minimum():

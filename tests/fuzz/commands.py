@@ -33,8 +33,10 @@ OPTIONS = words(
     "--endmembers --endmember-variable --names --layout --shape --bad-bands --nodata --scale -r -o "
     "--wavelengths --library --library-variable --endmembers-out --average --no-average "
     "--convergence "
-    "--unit --json --data --seeds --iterations --overwrite --force "
-    "SIGNALS SCENE FILE CODES EXPERIMENT"
+    "--unit --json --data --seeds --iterations --overwrite --force --workers --scheduler "
+    "--atoms --passes --start --tol --max-time --checkpoint --snr --figure --rate --scales "
+    "--max-atoms --shared --noise "
+    "SIGNALS SCENE FILE CODES EXPERIMENT SOUND BOOK PHOTO"
 )
 CONSTANTS = words("ν ν′ δ̂² L_A μ_A mDW radius diameter")
 """What `pursuit constants` may say of a file whose numbers leave no room for one of them."""
@@ -42,7 +44,8 @@ WILD = ("", "nan", "inf", "-1", "0", "1e400", "3.5", "x", "[]", "ü", "1" * 40, 
 
 
 def commands_case(case: Case) -> None:
-    case.weighted({_encode: 4, _decode: 2, _constants: 3, _unmix: 3, _nonsense: 2})(case)
+    kinds = {_encode: 4, _decode: 2, _constants: 3, _unmix: 3, _nonsense: 2}
+    case.weighted(kinds | {_learn: 2, _decompose: 2, _denoise: 0.3})(case)
 
 
 def program(*arguments: Any) -> str:
@@ -72,9 +75,11 @@ def program(*arguments: Any) -> str:
 def ask(case: Case, *arguments: Any, valid: bool = False) -> str:
     """What the program prints; a refusal may name an option or what was typed."""
     typed = {str(a) if str(a).strip() else repr(str(a)) for a in arguments}
+    typed |= {str(Path("")) for a in arguments if a == ""}
     case.tell(command=" ".join(map(str, arguments)))
     names = OPTIONS | typed | CONSTANTS | {"--"}
-    return str(case.ask(lambda: program(*arguments), names, valid=valid))
+    with contextlib.chdir(case.folder):  # where what is written to an odd name stays
+        return str(case.ask(lambda: program(*arguments), names, valid=valid))
 
 
 def option(case: Case, chance: float, name: str, *values: Any) -> list[Any]:
@@ -166,6 +171,76 @@ def _decode(case: Case) -> None:
             case.require(out.read_bytes() == before, "a file was overwritten with other numbers")
 
 
+# Learning, sounds, pictures ----------------------------------------------------------------
+
+
+def _learn(case: Case) -> None:
+    signals, _, there, _, columns = _job(case)
+    n, out = case.whole(1, len(signals)), case.folder / case.pick("d.npy", "d.npy", "d.txt")
+    method, passes = case.pick("online", "aksvd", "mod"), case.whole(1, 3)
+    arguments = ["learn", there, "--atoms", n, "-o", out, "--method", method, "--passes", passes]
+    arguments += ["--columns"] if columns else []
+    arguments += option(case, 0.3, "--seed", 0, 3)
+    arguments += option(case, 0.2, "--nonzero", 1)
+    arguments += option(case, 0.2, "--checkpoint", case.folder / "state.npz")
+    arguments += option(case, 0.1, "--resume")
+    arguments += option(case, 0.1, "--variable", "signals", "other")
+    case.odd += ["options"] if {"--resume", "--variable"} & set(map(str, arguments)) else []
+    case.odd += ["not an array"] if out.suffix != ".npy" else []
+    said = ask(case, *arguments, valid=not case.odd)
+    case.require(str(out) in said, "the program does not say where the atoms are")
+    found = np.load(out)
+    if case.odd:
+        return
+    found = found.T if columns else found
+    chosen = dict(pairwise(arguments))
+    options = {"seed": int(chosen.get("--seed", 0)), "n_nonzero": chosen.get("--nonzero")}
+    given = signals.astype(found.dtype)
+    truth = pursuit.learn(given, n, method=method, passes=passes, progress=False, **options)
+    case.require(np.array_equal(truth.atoms, found), "learned by the program, other atoms")
+    before = out.read_bytes()
+    try:
+        ask(case, *arguments)
+    finally:
+        case.require(out.read_bytes() == before, "a file was overwritten")
+
+
+def _decompose(case: Case) -> None:
+    """A sound to a book, and the book back to sound."""
+    shape = (case.whole(64, 300),) if case.chance(0.6) else (2, case.whole(64, 300))
+    samples = case.rng.standard_normal(shape) * case.pick(1.0, 1e-3, 1e200)
+    sound, book, back = (case.folder / name for name in ("s.npy", "book.npz", "back.npy"))
+    np.save(sound, samples)
+    if case.chance(0.1) and damaged(case, sound):
+        case.odd.append("damaged")
+    arguments = ["decompose", sound, "-o", book, "--rate", 100, "--snr", 5]
+    arguments += option(case, 0.3, "--max-atoms", 3, 20)
+    arguments += option(case, 0.3, "--scales", "16,64", "32", "64,,", "7")
+    arguments += option(case, 0.3, "--shared")
+    arguments += option(case, 0.1, "--resume")
+    arguments += option(case, 0.1, "--columns")
+    usual = not {"--scales", "--columns"} & set(map(str, arguments))
+    ask(case, *arguments, valid=not case.odd and usual)
+    kept = pursuit.Book.load(book)
+    if case.chance(0.2) and damaged(case, book):
+        case.odd.append("a damaged book")
+    ask(case, "rebuild", book, "-o", back, valid=not case.odd)
+    case.require(np.array_equal(np.load(back), kept.rebuild()), "rebuilt, another sound")
+
+
+def _denoise(case: Case) -> None:
+    from PIL import Image
+
+    levels = case.rng.integers(0, 256, (case.whole(4, 20), case.whole(4, 20)), dtype="u1")
+    photo, out = case.folder / "photo.png", case.folder / case.pick("clean.png", "clean.xyz")
+    Image.fromarray(levels).save(photo)
+    if case.chance(0.3) and damaged(case, photo):
+        case.odd.append("damaged")
+    ask(case, "denoise", photo, "-o", out, *option(case, 0.5, "--noise", 5, 25, 300, 0))
+    with Image.open(out) as clean:
+        case.require(clean.size == levels.T.shape or case.odd, "a picture of another size")
+
+
 # Constants ---------------------------------------------------------------------------------
 
 
@@ -247,7 +322,8 @@ def _unmix(case: Case) -> None:
 
 def _nonsense(case: Case) -> None:
     """Words in any order; nothing of it may end in anything but a line about it."""
-    commands = ("encode", "decode", "constants", "unmix", "reproduce", "", "help", "--help")
+    commands = ("encode", "decode", "constants", "unmix", "reproduce", "learn", "decompose",
+                "rebuild", "denoise", "", "help", "--help")  # fmt: skip
     command = case.pick(*commands)
     there = case.folder / case.pick("there.npy", "there.csv", "there.mat", "there.hdr", "there")
     if case.chance(0.5):

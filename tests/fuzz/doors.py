@@ -38,7 +38,8 @@ SIGNS, P, SPARSE = np.array([0, 1, 1, 0, 1, 0.0]), np.full(7, 1 / 7), csr_array(
 
 @cache
 def doors() -> dict[str, Door]:
-    return _objectives() | _sets() | _runs() | _constants() | _theorems()
+    known = _objectives() | _sets() | _structured() | _runs() | _learning() | _spaces()
+    return known | _constants() | _theorems()
 
 
 def _objectives() -> dict[str, Door]:
@@ -55,6 +56,12 @@ def _objectives() -> dict[str, Door]:
         "Huber": Door(
             pursuit.Huber, {"X": X, "y": Y, "weights": Y}, {"delta": 1.0, "l2": 0.1}, _bytes("y")
         ),
+        "SquaredHinge": Door(pursuit.SquaredHinge, {"X": X, "y": SIGNS}, {"l2": 1.0}, _bytes("y")),
+        "Poisson": Door(
+            pursuit.Poisson, {"X": X, "y": Y}, {"l2": 1.0, "intercept": True}, _bytes("y")
+        ),
+        "L1": Door(pursuit.L1, {"weights": P}, {}, _bytes("weights")),
+        "Box": Door(pursuit.Box, {"lower": -P, "upper": P}, {}, _bytes("lower", "upper")),
         "MatrixDistance": Door(pursuit.MatrixDistance, {"B": X}),
         "MatrixEntries": Door(pursuit.MatrixEntries, {}, {"B": SPARSE}),
         "SparsePlusLowRank": Door(
@@ -77,6 +84,76 @@ def _sets() -> dict[str, Door]:
         "Oracle": Door(pursuit.Oracle, {}, known),
         "Sampling": Door(pursuit.Sampling, {"p": P}, {"atoms": atoms}, _bytes("p")),
     }
+
+
+def _structured() -> dict[str, Door]:
+    norms, atoms = np.linalg.norm(Z, axis=1), pursuit.Dictionary(Z)
+    columns = {"operator": Z.T, "norms": norms}
+    windows = {"length": 64, "scales": (16, 64), "hop": 0.25, "channels": 2, "cut": 1e-3}
+    trees = {"max_depth": 1, "min_samples_leaf": 1, "seed": 0}
+    return {
+        "Shifts": Door(pursuit.Shifts, {"templates": Z}, {"shape": 9}, _bytes("templates")),
+        "Operator": Door(pursuit.Operator, columns, {"shape": 4}, _bytes("norms")),
+        "SparseDictionary": Door(
+            pursuit.SparseDictionary, {}, {"atoms": SPARSE, "shape": 4}, _bytes("norms")
+        ),
+        "Union": Door(lambda sets: pursuit.Union(atoms, sets), {}, {"sets": atoms}),
+        "Gabor": Door(pursuit.Gabor, {}, windows),
+        "RegressionTrees": Door(pursuit.RegressionTrees, {"X": X}, trees, _bytes("X")),
+    }
+
+
+def _learning() -> dict[str, Door]:
+    """What learns, and what takes apart."""
+    limits = {"n_nonzero": 1, "method": "online", "passes": 1, "seed": 0, "tol": 0.1}
+    options = {"n_atoms": 2, "progress": False, "threads": 1, "nonnegative": False}
+    long = np.sin(np.arange(80.0))
+    sizes = {"n_templates": 1, "length": 5, "n_atoms": 2, "rounds": 2, "method": "mp", "seed": 0}
+    goal = {"rate": 8000.0, "snr": 3.0, "max_atoms": 4, "scales": (16, 32), "hop": 0.25}
+    return {
+        "learn": Door(
+            pursuit.learn, {"signals": S, "start": Z[:2]}, limits | options, _bytes("atoms")
+        ),
+        "learn_templates": Door(
+            pursuit.learn_templates, {"signal": long}, sizes, _bytes("templates")
+        ),
+        "decompose": Door(
+            pursuit.decompose, {"signal": long}, goal | {"resume": False}, _bytes("amplitude")
+        ),
+        "snr": Door(pursuit.decompose(long, 1.0).snr, {"signal": long}, {}, _rounded),
+    }
+
+
+def _spaces() -> dict[str, Door]:
+    """Paths, prepared dictionaries, other inner products."""
+    f, atoms = pursuit.LeastSquares(X, Y), pursuit.Coordinates(4)
+    many = {"penalty": pursuit.L1(1.0), "method": "cyclic", "points": 3, "least": 0.1, "tol": 0.1}
+    limits = {"method": "orthogonal", "n_nonzero": 2, "threads": 1, "expected": 5, "seed": 0}
+    encoded = lambda **given: pursuit.Encoder(**given)(S)  # noqa: E731
+    return {
+        "path": Door(
+            pursuit.path, {"strengths": np.array([2.0, 1.0])}, {"f": f, "atoms": atoms} | many,
+            _bytes("values"),
+        ),
+        "Encoder": Door(encoded, {"atoms": Z}, limits, _bytes("indices", "values")),
+        "Encoder()": Door(
+            lambda signals: pursuit.Encoder(Z, n_nonzero=2)(signals).compute()
+            if type(signals).__module__.startswith("dask")
+            else pursuit.Encoder(Z, n_nonzero=2)(signals),
+            {"signals": S}, {}, _bytes("indices", "values"),
+        ),
+        "InnerProduct": Door(
+            lambda weights: pursuit.InnerProduct(weights=weights).norm(B), {"weights": B}
+        ),
+        "InnerProduct of a matrix": Door(
+            lambda gram: pursuit.InnerProduct(gram=gram).norm(B), {"gram": H}
+        ),
+        "norm": Door(pursuit.InnerProduct(weights=B).norm, {"x": B}),
+    }  # fmt: skip
+
+
+def _rounded(w: Any) -> bytes:
+    return w.round(9).tobytes()
 
 
 def _solve(f: Any = None, atoms: Any = None, method: Any = "matching-pursuit", **more: Any) -> Any:
@@ -134,12 +211,11 @@ def _unmixed(scene: Any, endmembers: Any, **options: Any) -> Any:
 def _constants() -> dict[str, Door]:
     f, atoms = pursuit.SquaredDistance(B), pursuit.Dictionary(Z)
     both = {"f": f, "atoms": atoms}
-    rounded = lambda w: w.round(9).tobytes()  # noqa: E731
     tolerance = {"atoms": atoms, "tolerance": 1e-3}
     return {
         "gauge": Door(geometry.gauge, {"x": B}, {"atoms": atoms}),
         "dual_norm": Door(geometry.dual_norm, {"d": B}, {"atoms": atoms}),
-        "leverage": Door(geometry.leverage, {"sampling": P}, {"atoms": atoms}, rounded),
+        "leverage": Door(geometry.leverage, {"sampling": P}, {"atoms": atoms}, _rounded),
         "nu": Door(geometry.nu, {"sampling": P}, {"atoms": atoms, "delta": 1.0}),
         "gap": Door(geometry.gap, {"x": B}, both),
         "distance": Door(geometry.distance, {"x0": B, "sampling": P}, both),

@@ -32,10 +32,14 @@ class Encoded:
     def rows(self) -> Array:
         return exact(self.given)
 
+    @property
+    def forward(self) -> bool:
+        return bool(self.options.get("forward_only", False))
+
     @cached_property
     def followed(self) -> Array:
         """The rows that the method runs along."""
-        if self.options.get("unit_atoms", True):
+        if self.options.get("unit_atoms", True) and not self.forward:
             return self.rows / norm(self.rows)[:, None]
         return self.rows
 
@@ -106,6 +110,7 @@ def check_codes(case: Case, asked: Encoded, codes: Any) -> None:
         STATUSES[signal.status](case, signal)
         _fit(case, signal)
         _choices(case, signal)
+        _forward(case, signal)
     _product(case, asked, codes)
 
 
@@ -259,6 +264,32 @@ def _others_depend(rows: Array, chosen: Array, c: Array, bound: Any, signal: Sig
     steeper = np.flatnonzero(c > bound)
     unit = rows / norm(rows)[:, None]
     return all(norm(_outside(rows[chosen], unit[j])) < 1e2 * signal.eps**0.5 for j in steeper)
+
+
+def _forward(case: Case, signal: Signal) -> None:
+    """Matching pursuit that only goes forward is r ← r − ⟨r, z⟩ z along the best atom as given."""
+    if not signal.asked.forward or signal.iterations > 40:
+        return
+    rows, rest, size = signal.asked.rows, signal.y, norm(signal.y)
+    weights = np.zeros(len(rows), LD)
+    for _ in range(signal.iterations):
+        c = rows @ rest
+        first, *others = np.sort(c)[::-1]
+        blur = CLEAR * signal.eps * size * norm(rows).max()
+        if (others and others[0] >= first - blur) or first <= blur:
+            return  # rounding may choose either, or end here
+        j = int(np.argmax(c))
+        weights[j] += first
+        rest = rest - first * rows[j]
+        size = max(size, norm(rest))
+    dense = np.zeros(len(rows), LD)
+    dense[signal.indices] = exact(signal.values)
+    growth = signal.iterations * max(norm(rows).max() ** 2, LD(1)) ** signal.iterations
+    off = norm((dense - weights)[:, None] * rows).max(initial=0)
+    case.require(
+        off <= ROOM * CLEAR * signal.eps * growth * size,
+        f"forward only, coefficients are {float(off):.3g} off after {signal.iterations} steps",
+    )
 
 
 def _product(case: Case, asked: Encoded, codes: Any) -> None:

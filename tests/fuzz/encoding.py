@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import pickle
 from typing import Any
 
 import numpy as np
@@ -21,8 +22,10 @@ METHODS = {
     "accelerated-random": 1,
     "accelerated-matching-pursuit": 1,
     "accelerated": 1,
+    "affine-invariant": 1,
+    "greedy-greedy": 0.5,
 }
-LIMITED = ("orthogonal", "matching-pursuit", "random-pursuit")
+LIMITED = ("orthogonal", "matching-pursuit", "random-pursuit", "affine-invariant")
 """Methods that take n_nonzero."""
 JUNKED = tuple(name for name in OPTIONS[2:] if name not in ("out", "resume", "progress"))
 ARRAYS = ("indptr", "indices", "values", "residual_norms", "iterations", "statuses")
@@ -36,7 +39,9 @@ def encode_case(case: Case) -> None:
     codes = case.ask(call, NAMES, valid=not case.odd)
     case.tell(codes=str(codes).replace("\n", " |"))
     check_codes(case, asked, codes)
-    again = case.pick(_threads, _saved, _folder, _pieces, _mapped, _other_order, _one_by_one, _used)
+    again = case.pick(
+        _threads, _saved, _folder, _pieces, _mapped, _other_order, _one_by_one, _used, _prepared
+    )
     again(case, asked, call, codes)
 
 
@@ -51,6 +56,8 @@ def pose(case: Case) -> Encoded:
     method = case.weighted(METHODS)
     cone = case.chance(0.25) and method in LIMITED[:2]
     options = _options(case, method)
+    if cone and method == "matching-pursuit" and case.chance(0.3):
+        options["forward_only"] = True
     case.tell(method=method, cone=cone, options=options)
     given = case.keep("atoms", laid_out(case, matrix))
     atoms = given
@@ -149,6 +156,21 @@ def _one_by_one(case: Case, asked: Encoded, call: Any, codes: Any) -> None:
     options, alone = asked.options, signals[i : i + 1]
     other = case.ask(lambda: pursuit.encode(alone, asked.atoms, **options), NAMES, valid=True)
     check_codes(case, Encoded(alone, asked.atoms, asked.given, asked.cone, options), other)
+
+
+def _prepared(case: Case, asked: Encoded, call: Any, codes: Any) -> None:
+    """A dictionary that is prepared once, called twice, pickled, and given a part."""
+    signals, options = np.asarray(asked.signals), dict(asked.options)
+    options.pop("progress")
+    make = lambda: pursuit.Encoder(asked.atoms, **options, expected=len(signals))  # noqa: E731
+    encoder = case.ask(make, NAMES | {"expected"}, valid=True)
+    for _ in range(2):
+        same(codes, case.ask(lambda: encoder(signals), NAMES, valid=True), "by an encoder")
+    sent = pickle.loads(pickle.dumps(encoder))
+    same(codes, case.ask(lambda: sent(signals), NAMES, valid=True), "by a pickled encoder")
+    part = case.ask(lambda: encoder.part(signals, 0), NAMES | {"first"}, valid=True)
+    same(codes, part, "as a part that is all")
+    case.ask(lambda: repr(encoder), NAMES, valid=True)
 
 
 def _used(case: Case, asked: Encoded, call: Any, codes: Any) -> None:

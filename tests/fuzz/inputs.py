@@ -15,10 +15,13 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from fuzz.case import Case, Refused, words
+from fuzz.decomposing import NAMES as DECOMPOSE_NAMES
 from fuzz.doors import Door, doors
 from fuzz.encoding import NAMES as ENCODE_NAMES
 from fuzz.generators import JUNK, Array
 from fuzz.geometry import NAMES as GEOMETRY_NAMES
+from fuzz.learning import NAMES as LEARN_NAMES
+from fuzz.penalised import NAMES as PENALISED_NAMES
 from fuzz.solving import NAMES as SOLVE_NAMES
 from fuzz.unmixing import NAMES as UNMIX_NAMES
 from fuzz.unmixing import SAID
@@ -29,7 +32,11 @@ NAMES = (
     | ENCODE_NAMES
     | UNMIX_NAMES
     | GEOMETRY_NAMES
-    | words("p confidence result entries scene endmembers")
+    | LEARN_NAMES
+    | DECOMPOSE_NAMES
+    | PENALISED_NAMES
+    | words("p confidence result entries scene endmembers channels cut max_depth gram weights, ")
+    | words("min_samples_leaf n_templates rounds expected lower upper")
 )
 
 
@@ -141,7 +148,8 @@ FITTING = frozenset({"two more axes", "half tensor", "nothing", "number", "gener
 
 # The doors ---------------------------------------------------------------------------------
 
-OPTIONAL = frozenset({"x0", "coef0", "sampling", "weights", "gradient", "given", "size"})
+OPTIONAL = frozenset({"x0", "coef0", "sampling", "weights", "gradient", "given", "size",
+                      "start", "strengths", "norms"})  # fmt: skip
 """Arguments that are left out unless they are the one to be tried."""
 
 

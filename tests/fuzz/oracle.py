@@ -131,16 +131,15 @@ class Bowl(Model):
 
 
 class Losses(Model):
-    """Σ wᵢ ℓ(xᵢᵀβ, yᵢ) + l2/2‖β‖²: logistic where delta is None, else Huber."""
+    """Σ wᵢ ℓ(xᵢᵀβ, yᵢ) + l2/2‖β‖²; a subclass says what ℓ is."""
 
     quadratic = False
+    bend: Any = LD(1)
+    """The largest second derivative of ℓ."""
 
-    def __init__(self, X: Any, y: Any, l2: float, weights: Any, delta: float | None) -> None:
+    def __init__(self, X: Any, y: Any, l2: float, weights: Any) -> None:
         self.X, self.y, self.l2 = exact(X), exact(y), LD(l2)
         self.w = np.ones(len(self.y), LD) if weights is None else exact(weights)
-        self.delta = None if delta is None else LD(delta)
-        if delta is None and self.y.min() >= 0:
-            self.y = 2 * self.y - 1
         self.size = self.X.shape[1]
 
     def value(self, x: Array) -> Any:
@@ -153,30 +152,106 @@ class Losses(Model):
         N, d = self.X.shape
         u = self.X @ x
         du = (d + 2) * eps * (np.abs(self.X) @ np.abs(x) + np.abs(self.y)) + d * tiny
-        slopes = np.abs(self._slopes(u))
-        bend = 0.25 if self.delta is None else 1.0
-        reach = du * (slopes + bend * du) + 4 * eps * (np.abs(self._losses(u)) + 1)
-        steep = bend * du + 4 * eps * slopes + (4 * eps if self.delta is None else 0)
-        value = self.w @ reach + N * eps * self.value(x) + d * eps * self.l2 * (x @ x)
+        slopes, bend = np.abs(self._slopes(u)), self._steepest(u + du)
+        lost, dulled = self._rounded(u)
+        reach = du * (slopes + bend * du) + 4 * eps * lost
+        steep = bend * du + 4 * eps * (slopes + dulled)
+        value = self.w @ reach + N * eps * (self.w @ lost) + d * eps * self.l2 * (x @ x)
         gradient = np.abs(self.X).T @ (self.w * (steep + N * eps * slopes))
         return value + N * tiny, gradient + d * eps * self.l2 * np.abs(x) + N * tiny
 
     def bends(self, rows: Array) -> Array:
-        images, bend = rows @ self.X.T, LD(0.25 if self.delta is None else 1)
-        return bend * (images * images) @ self.w + self.l2 * (rows * rows).sum(axis=1)
+        images = rows @ self.X.T
+        return self.bend * (images * images) @ self.w + self.l2 * (rows * rows).sum(axis=1)
+
+    def _steepest(self, u: Array) -> Any:
+        """The second derivative of ℓ up to u."""
+        return self.bend
+
+    @abstractmethod
+    def _losses(self, u: Array) -> Array: ...
+
+    @abstractmethod
+    def _slopes(self, u: Array) -> Array: ...
+
+    def _rounded(self, u: Array) -> tuple[Array, Any]:
+        """How large the numbers are that ℓ and ℓ′ are made of."""
+        return np.abs(self._losses(u)), 0
+
+
+class LogisticLoss(Losses):
+    """log(1 + exp(−yu)), for labels ±1 or 0 and 1."""
+
+    bend = LD(0.25)
+
+    def __init__(self, X: Any, y: Any, l2: float, weights: Any) -> None:
+        super().__init__(X, _signs(y), l2, weights)
 
     def _losses(self, u: Array) -> Array:
-        if self.delta is None:
-            return np.logaddexp(LD(0), -self.y * u)
+        return np.logaddexp(LD(0), -self.y * u)
+
+    def _slopes(self, u: Array) -> Array:
+        small = np.exp(-np.abs(u))  # of an exponential that cannot overflow
+        share = np.where(self.y * u >= 0, small, 1) / (1 + small)
+        return -self.y * share
+
+    def _rounded(self, u: Array) -> tuple[Array, Any]:
+        return np.abs(self._losses(u)) + 1, 1
+
+
+class HingeLoss(Losses):
+    """max(0, 1 − yu)²/2."""
+
+    def __init__(self, X: Any, y: Any, l2: float, weights: Any) -> None:
+        super().__init__(X, _signs(y), l2, weights)
+
+    def _losses(self, u: Array) -> Array:
+        return np.maximum(1 - self.y * u, 0) ** 2 / 2
+
+    def _slopes(self, u: Array) -> Array:
+        return -self.y * np.maximum(1 - self.y * u, 0)
+
+
+class HuberLoss(Losses):
+    """r²/2 up to |r| = delta, and linear beyond, of r = u − y."""
+
+    def __init__(self, X: Any, y: Any, l2: float, weights: Any, delta: float) -> None:
+        super().__init__(X, y, l2, weights)
+        self.delta = LD(delta)
+
+    def _losses(self, u: Array) -> Array:
         r = np.abs(u - self.y)
         return np.where(r <= self.delta, r * r / 2, self.delta * (r - self.delta / 2))
 
     def _slopes(self, u: Array) -> Array:
-        if self.delta is not None:
-            return np.clip(u - self.y, -self.delta, self.delta)
-        small = np.exp(-np.abs(u))  # of an exponential that cannot overflow
-        share = np.where(self.y * u >= 0, small, 1) / (1 + small)
-        return -self.y * share
+        return np.clip(u - self.y, -self.delta, self.delta)
+
+
+class PoissonLoss(Losses):
+    """exp(u) − yu, whose second derivative has no bound."""
+
+    bend = LD(np.inf)
+
+    def _losses(self, u: Array) -> Array:
+        return np.exp(u) - self.y * u
+
+    def _slopes(self, u: Array) -> Array:
+        return np.exp(u) - self.y
+
+    def _steepest(self, u: Array) -> Any:
+        return np.exp(u)
+
+    def _rounded(self, u: Array) -> tuple[Array, Any]:
+        return np.exp(u) + np.abs(self.y * u), np.exp(u) + self.y
+
+    def bends(self, rows: Array) -> Array:
+        return np.full(len(rows), LD(np.inf))
+
+
+def _signs(y: Any) -> Array:
+    """Labels −1 and 1; 0 stands for −1."""
+    labels = exact(y)
+    return 2 * labels - 1 if labels.min() >= 0 else labels
 
 
 # The least value ---------------------------------------------------------------------------

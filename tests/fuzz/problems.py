@@ -13,11 +13,24 @@ from scipy.sparse.linalg import aslinearoperator
 import pursuit
 from fuzz.case import Case, words
 from fuzz.generators import Array, cast, laid_out, magnitude, near, real_type, rows
-from fuzz.oracle import LD, Bowl, Losses, Model, Squares, eps_of, exact, norm
+from fuzz.oracle import (
+    LD,
+    Bowl,
+    HingeLoss,
+    HuberLoss,
+    LogisticLoss,
+    Model,
+    PoissonLoss,
+    Squares,
+    eps_of,
+    exact,
+    norm,
+)
 
 NAMES = words(
     "f atoms b A H X y l2 weights delta groups size n M function shape radius sample rank value "
-    "gradient L mu rows columns sparse left right B"
+    "gradient L mu rows columns sparse left right B templates operator norms sets intercept "
+    "moments max_leverage"
 )
 """What a refusal to make an objective or a set may be about."""
 
@@ -56,7 +69,8 @@ class Atoms:
 
 def some_atoms(case: Case, d: int, *, finite: bool = False) -> Atoms:
     """A set of atoms in d dimensions."""
-    kinds = {_dictionary: 10, _coordinates: 2, _cone: 3, _transformed: 1}
+    kinds = {_dictionary: 10, coordinates: 2, _cone: 3, _transformed: 1}
+    kinds |= {_sparse_dictionary: 1, _shifts: 1.5, _operator: 0.7, _union: 1}
     if not finite:
         kinds |= {_sphere: 0.7, _groups: 1, _oracle: 0.7, _transformed_sphere: 0.3}
     return case.weighted(kinds)(case, d)
@@ -78,12 +92,12 @@ def _dictionary(case: Case, d: int) -> Atoms:
     return _finite(atoms, exact(given), atoms.dtype, eps=eps_of(atoms.dtype))
 
 
-def _coordinates(case: Case, d: int) -> Atoms:
+def coordinates(case: Case, d: int) -> Atoms:
     return _finite(pursuit.Coordinates(d), np.eye(d, dtype=LD), np.float32)
 
 
 def _cone(case: Case, d: int) -> Atoms:
-    base = case.weighted({_dictionary: 4, _coordinates: 1})(case, d)
+    base = case.weighted({_dictionary: 4, coordinates: 1})(case, d)
     atoms, matrix = pursuit.Cone(base.set), base.rows
     assert matrix is not None
     down = lambda g: max(LD(0), -(matrix @ g).min())  # noqa: E731
@@ -102,6 +116,50 @@ def _transformed(case: Case, d: int) -> Atoms:
     inverse = inverse @ (2 * np.eye(d, dtype=LD) - exact(M) @ inverse)  # Newton's correction
     case.odd.append("transformed")
     return _finite(atoms, base.rows @ inverse.T, np.float64, loose=100.0, eps=base.eps)
+
+
+def _sparse_dictionary(case: Case, d: int) -> Atoms:
+    n = case.whole(1, 12)
+    matrix = rows(case, n, d, case.pick("f8", "f8", "f4"))
+    kept = case.rng.random((n, d)) < case.pick(0.3, 0.6)
+    kept[np.arange(n), np.abs(matrix).argmax(axis=1)] = True
+    given = csr_array(np.where(kept, matrix, 0).astype(matrix.dtype))
+    case.tell(atoms=given.toarray())
+    atoms = case.ask(lambda: pursuit.SparseDictionary(given), NAMES, valid=not case.odd)
+    return _finite(atoms, exact(given.toarray()), atoms.dtype, eps=eps_of(atoms.dtype))
+
+
+def _shifts(case: Case, d: int) -> Atoms:
+    """Atom tK + k is template k moved by t."""
+    count, length = case.whole(1, 3), case.whole(1, d)
+    templates = case.keep("templates", rows(case, count, length, case.pick("f8", "f8", "f4")))
+    alike = count > 1 and length < 3  # short templates may be multiples of each other
+    atoms = case.ask(lambda: pursuit.Shifts(templates, d), NAMES, valid=not case.odd and not alike)
+    matrix = np.zeros((count * (d - length + 1), d), LD)
+    for t in range(d - length + 1):
+        matrix[t * count : (t + 1) * count, t : t + length] = exact(templates)
+    # Correlations are computed by FFT: what they lose is in proportion to the longest.
+    return _finite(atoms, matrix, atoms.dtype, eps=eps_of(atoms.dtype), loose=8.0)
+
+
+def _operator(case: Case, d: int) -> Atoms:
+    matrix = rows(case, case.whole(1, 12), d, case.pick("f8", "f8", "f4"), spoil=0)
+    case.tell(behind=matrix)
+    atoms = case.ask(lambda: pursuit.Operator(aslinearoperator(matrix.T)), NAMES)
+    case.odd.append("operator")
+    return _finite(atoms, exact(matrix), atoms.dtype, eps=eps_of(atoms.dtype))
+
+
+def _union(case: Case, d: int) -> Atoms:
+    kinds = {_dictionary: 1, coordinates: 1, _sparse_dictionary: 1, _shifts: 1}
+    members = [case.weighted(kinds)(case, d) for _ in range(case.whole(1, 3))]
+    atoms = case.ask(lambda: pursuit.Union(*(m.set for m in members)), NAMES, valid=not case.odd)
+    case.odd.append("union")  # an atom may be there twice
+    matrix = np.vstack([m.rows for m in members])
+    return _finite(
+        atoms, matrix, atoms.dtype, eps=max(m.eps for m in members),
+        loose=max(m.loose for m in members),
+    )  # fmt: skip
 
 
 def _sphere(case: Case, d: int) -> Atoms:
@@ -151,6 +209,12 @@ def _oracle(case: Case, d: int) -> Atoms:
 def some_target(case: Case, atoms: Atoms, d: int) -> Target:
     """An objective over vectors of d numbers."""
     kinds = {_distance: 8, _least_squares: 5, _quadratic: 5, _logistic: 3, _huber: 2, _function: 1}
+    kinds |= {_hinge: 1, _poisson: 1}
+    return case.weighted(kinds)(case, atoms, d)
+
+
+def linear_model(case: Case, atoms: Atoms, d: int) -> Target:
+    kinds = {_least_squares: 5, _logistic: 3, _huber: 2, _hinge: 2, _poisson: 2}
     return case.weighted(kinds)(case, atoms, d)
 
 
@@ -208,15 +272,27 @@ def _quadratic(case: Case, atoms: Atoms, d: int) -> Target:
     return Target(f, Bowl(H, b), f.dtype)
 
 
+def _labels(case: Case, samples: int) -> Array:
+    y = case.keep("y", case.pick(case.rng.integers(0, 2, samples), np.ones(samples, int)))
+    return case.keep("y", 2 * y - 1) if case.chance(0.5) else y
+
+
 def _logistic(case: Case, atoms: Atoms, d: int) -> Target:
     X, _ = _measured(case, d)
-    y = case.keep("y", case.pick(case.rng.integers(0, 2, len(X)), np.ones(len(X), int)))
-    y = case.keep("y", 2 * y - 1) if case.chance(0.5) else y
-    l2, weights = _ridge(case), _sample_weights(case, len(X))
+    y, l2, weights = _labels(case, len(X)), _ridge(case), _sample_weights(case, len(X))
     given = _linear_map(case, "X", X)
     make = lambda: pursuit.Logistic(given, y, l2=l2, weights=weights)  # noqa: E731
     f = case.ask(make, NAMES, valid=not case.odd)
-    return Target(f, Losses(X, y, l2, _as(f, weights), None), f.dtype)
+    return Target(f, LogisticLoss(X, y, l2, _as(f, weights)), f.dtype)
+
+
+def _hinge(case: Case, atoms: Atoms, d: int) -> Target:
+    X, _ = _measured(case, d)
+    y, l2, weights = _labels(case, len(X)), _ridge(case), _sample_weights(case, len(X))
+    given = _linear_map(case, "X", X)
+    make = lambda: pursuit.SquaredHinge(given, y, l2=l2, weights=weights)  # noqa: E731
+    f = case.ask(make, NAMES, valid=not case.odd)
+    return Target(f, HingeLoss(X, y, l2, _as(f, weights)), f.dtype)
 
 
 def _huber(case: Case, atoms: Atoms, d: int) -> Target:
@@ -227,7 +303,18 @@ def _huber(case: Case, atoms: Atoms, d: int) -> Target:
     given = _linear_map(case, "X", X)
     make = lambda: pursuit.Huber(given, y, delta, l2=l2, weights=weights)  # noqa: E731
     f = case.ask(make, NAMES, valid=not case.odd)
-    return Target(f, Losses(X, _as(f, y), l2, _as(f, weights), delta), f.dtype)
+    return Target(f, HuberLoss(X, _as(f, y), l2, _as(f, weights), delta), f.dtype)
+
+
+def _poisson(case: Case, atoms: Atoms, d: int) -> Target:
+    X, _ = _measured(case, d)
+    y = case.keep("y", case.rng.poisson(case.pick(0.5, 3.0, 100.0), len(X)))
+    l2, weights = _ridge(case), _sample_weights(case, len(X))
+    given = _linear_map(case, "X", X)
+    make = lambda: pursuit.Poisson(given, y, l2=l2, weights=weights)  # noqa: E731
+    f = case.ask(make, NAMES, valid=not case.odd)
+    case.odd.append("poisson")  # some methods need a smoothness constant, which it does not have
+    return Target(f, PoissonLoss(X, _as(f, y), l2, _as(f, weights)), f.dtype)
 
 
 def _as(f: Any, array: Array | None) -> Array | None:

@@ -20,7 +20,9 @@ from fuzz.case import Case, Finding, Refused
 from fuzz.warm import warm_up
 
 LIMIT = 60.0
-"""Seconds after which a case counts as hung."""
+"""Seconds of work after which a case counts as hung."""
+WAITED = 10
+"""How many times as long it may take on a machine that has other work."""
 COMPILED = 1200.0
 """Seconds after which everything is compiled, on a busy machine with an empty cache."""
 LIBRARY = "pursuit"
@@ -69,6 +71,13 @@ def run_case(area: str, seed: int, number: int, limit: float = LIMIT) -> Outcome
     return Outcome(area, number, case.calls, case.refusals, took, problem, _kind(area, kind))
 
 
+TIMERS = {
+    signal.SIGPROF: (signal.ITIMER_PROF, 1),  # of this process at work
+    signal.SIGALRM: (signal.ITIMER_REAL, WAITED),
+}
+"""The clocks that end a case, and how many limits each of them allows."""
+
+
 class _alarm:
     """Raises `Hang` in the main thread when the time is over."""
 
@@ -79,12 +88,14 @@ class _alarm:
         def ring(*_: object) -> None:
             raise Hang
 
-        self._before = signal.signal(signal.SIGALRM, ring)
-        signal.setitimer(signal.ITIMER_REAL, self._seconds)
+        self._before = {name: signal.signal(name, ring) for name in TIMERS}
+        for timer, times in TIMERS.values():
+            signal.setitimer(timer, times * self._seconds)
 
     def __exit__(self, *_: object) -> None:
-        signal.setitimer(signal.ITIMER_REAL, 0)
-        signal.signal(signal.SIGALRM, self._before)
+        for name, (timer, _times) in TIMERS.items():
+            signal.setitimer(timer, 0)
+            signal.signal(name, self._before[name])
 
 
 def _line(error: BaseException) -> str:
@@ -237,10 +248,10 @@ class _Worker:
             yield from self._lost("the process died")
             return
         # Before its first case a process compiles what the cache does not have.
-        patience = 2 * self._order.limit if self._case is not None else COMPILED
+        patience = 2 * WAITED * self._order.limit if self._case is not None else COMPILED
         if time.monotonic() - self._since > patience:
             self._process.kill()
-            yield from self._lost(f"no end after {2 * self._order.limit:g} s, in compiled code")
+            yield from self._lost(f"no end after {patience:g} s, in compiled code")
 
     def _lost(self, problem: str) -> Iterator[Outcome]:
         self._process.join()

@@ -50,7 +50,7 @@ def solve_case(case: Case) -> None:
     result = case.ask(call, NAMES, valid=_valid(case, posed))
     case.tell(result=str(result).replace("\n", " |"))
     check_result(case, posed, result)
-    again = case.pick(_resumed, _resumed_from_file, _observed, _interrupted, _threaded, _nothing)
+    again = case.pick(*AGAIN)
     again(case, posed, call, result)
 
 
@@ -269,3 +269,7 @@ def _threaded(case: Case, posed: Posed, call: Call, result: Any) -> None:
     for threads in (1, 3):
         other = case.ask(lambda: call(threads=threads), NAMES)  # noqa: B023
         same(case, result, other, f"with {threads} threads a run is another")
+
+
+AGAIN = (_resumed, _resumed_from_file, _observed, _interrupted, _threaded, _nothing)
+"""Ways to run a problem once more that must lead to the same end."""

@@ -8,6 +8,7 @@ from functools import cache
 import numpy as np
 
 import pursuit
+from fuzz import learning
 from fuzz.encoding import METHODS
 from fuzz.unmixing import CONSTRAINTS
 
@@ -26,6 +27,8 @@ def _call_all() -> None:
         atoms, signals = (rng.random((n, 4)).astype(dtype) for n in (6, 3))
         for method in METHODS:
             pursuit.encode(signals, atoms, method, max_iter=3, progress=False)
+            # Over atoms without a condition number to speak of, float32 has kernels of its own.
+            pursuit.encode(signals, np.eye(4, dtype=dtype), method, max_iter=3, progress=False)
         for method in ("orthogonal", "matching-pursuit"):
             cone = pursuit.Cone(atoms)
             pursuit.encode(signals, cone, method, max_iter=3, rtol=0.1, progress=False)
@@ -37,3 +40,10 @@ def _call_all() -> None:
         f = pursuit.SquaredDistance(signals[0])
         for method in pursuit.methods.NAMED:
             pursuit.solve(f, pursuit.Dictionary(atoms), method, max_iter=40, every=20)
+        pursuit.solve(f, pursuit.Shifts(atoms[:2, :2], 4), max_iter=40)
+        for method in ("working-set", "cyclic", "matching-pursuit"):
+            model = pursuit.LeastSquares(atoms, atoms[:, 0])
+            pursuit.solve(model, pursuit.Coordinates(4), method, penalty=pursuit.L1(0.1))
+        for way in learning.METHODS:
+            pursuit.learn(atoms, 2, 1, way, passes=1, progress=False)
+    pursuit.decompose(rng.standard_normal(64), 1.0, max_atoms=2)

@@ -140,6 +140,14 @@ def test_views_of_any_stride_are_encoded():
     assert torch.equal(found, encode(turned.contiguous(), atoms, n_nonzero=3, layout="dense"))
 
 
+def test_views_that_are_yet_to_be_negated_are_encoded():
+    signals, atoms = problem(9)
+    turned = (signals * 1j).conj().imag
+    assert turned.is_neg()
+    rules = {"n_nonzero": 3, "layout": "dense"}
+    assert torch.equal(encode(turned, atoms, **rules), encode(-signals, atoms, **rules))
+
+
 def test_a_bias_is_taken_off():
     signals, atoms = problem(12)
     bias = torch.linspace(-1, 1, 20, dtype=torch.float64)
@@ -207,6 +215,12 @@ def test_what_cannot_be_encoded_is_refused_by_name(arguments, sentence):
     call = {"signals": torch.ones(1, 2), "atoms": torch.eye(2), **arguments}
     with pytest.raises(InputError, match=sentence):
         encode(**call)
+
+
+@pytest.mark.filterwarnings("ignore:.*nested tensors is in prototype:UserWarning")
+def test_tensors_of_rows_of_several_lengths_are_refused():
+    with pytest.raises(InputError, match="signals: expected a dense tensor"):
+        encode(torch.nested.nested_tensor([torch.ones(2), torch.ones(1)]), torch.eye(2))
 
 
 def test_tensors_of_two_devices_are_refused_and_not_moved():

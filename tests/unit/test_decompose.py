@@ -1,5 +1,7 @@
 """Sounds taken apart: what is found where, books, and the way back."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -74,7 +76,7 @@ def test_the_picture_has_its_energy_where_the_book_has_it(found):
     column = picture[:, int(CLICK / 2 * columns)]
     assert (column[(frequency > 100) & (frequency < 3500)] > 1e-6 * picture.max()).all()
     figure = book.plot()
-    assert [ax.get_ylabel() for ax in figure.axes] == ["signal", "frequency", "dB"]
+    assert [ax.get_ylabel() for ax in figure.axes] == ["signal", "frequency (Hz)", "dB"]
     assert figure.axes[1].get_ylim() == (0.0, pytest.approx(top))
 
 
@@ -104,6 +106,15 @@ def test_the_ends_of_a_signal_are_reached():
     noise = np.random.default_rng(0).standard_normal(300)
     book = decompose(noise, 1.0, 40, scales=(16, 32), max_atoms=5000)
     assert book.snr(noise) >= 40
+
+
+@pytest.mark.parametrize("unit", [2.0**-1000, 2.0**900])
+def test_the_unit_of_a_signal_changes_its_amplitudes_alone(unit):
+    plain, other = (decompose(soft(300) * scale, 1.0, 15) for scale in (1.0, unit))
+    assert np.array_equal(other.amplitude, plain.amplitude * unit)
+    for name in COLUMNS[:-1]:
+        assert np.array_equal(getattr(other, name), getattr(plain, name))
+    assert other.reached == plain.reached
 
 
 def test_a_book_of_some_atoms_is_a_book(found):
@@ -141,7 +152,22 @@ def test_a_book_prints_its_first_atoms(found):
     lines = repr(book).splitlines()
     assert lines[0].startswith(f"Book of {len(book)} atoms for 2 s at 8000 Hz, 20.0")
     assert lines[-1] == f"   … and {len(book) - 5} more"
+    assert lines[1].split() == ["frequency", "time", "scale", "phase", "amplitude"]
     assert repr(book[:0]) == "Book of 0 atoms for 2 s at 8000 Hz"
+
+
+def test_a_book_of_several_channels_says_whose_an_atom_is():
+    book = decompose([soft(), soft()[::-1]], 100.0, 5, scales=(64,), shared=True)
+    titles, *rows = (line.split() for line in repr(book).splitlines()[1:5])
+    assert titles == ["channel", "frequency", "time", "scale", "phase", "amplitude"]
+    assert [row[0] for row in rows] == ["0", "1", "0"]
+    assert ">channel</th>" in book._repr_html_()
+
+
+def test_columns_of_any_width_stay_apart():
+    book = decompose(soft(), 1e300, 5, scales=(64,))
+    assert len(repr(book).splitlines()[2].split()) == 5
+    assert "1048576" in repr(replace(book, scale=np.full(len(book), 2**20)))
 
 
 @pytest.mark.parametrize("ending", ["npz", "csv"])
@@ -208,6 +234,7 @@ WRONG = [
     ((soft(50), 1.0), {}, "signal: 50 samples are shorter than a window; expected at least 64"),
     ((soft(500), 1.0), {"scales": (64, 512)}, "signal: 500 samples are shorter than a window"),
     ((soft(500)[:, None], 1.0), {}, "signal: expected channels as rows, got 500 channels"),
+    ((np.zeros((500, 2)), 1.0), {}, "signal: expected channels as rows, got 500 channels"),
     ((np.ones((2, 2, 2)), 1.0), {}, "signal: expected samples, or channels as rows"),
     ((soft(), 0.0), {}, "rate: expected a positive number"),
     ((soft(), 1.0, -3), {}, "snr: expected a positive number"),
@@ -224,6 +251,20 @@ def test_what_cannot_be_taken_apart_is_refused_in_a_sentence(arguments, options,
     with pytest.raises(InputError) as error:
         decompose(*arguments, **options)
     assert str(error.value).startswith(words)
+
+
+def test_an_atom_fades_out_within_what_is_drawn():
+    picture, _ = density(decompose(soft(), 100.0, 1, scales=(256,), max_atoms=1))
+    edges = np.diff(np.pad(picture > 0, 1).astype(int), axis=1) != 0
+    beside = np.maximum(picture, np.pad(picture, ((0, 0), (1, 0)))[:, :-1])
+    assert beside[edges[1:-1, :-1]].max() <= 1e-5 * picture.max()
+
+
+def test_channels_are_drawn_one_below_the_other():
+    ax = plots.waveform(np.array([[1.0, -1.0], [50.0, 20.0]]), 2.0)
+    first, second = (line.get_ydata() for line in ax.get_lines())
+    low, high = ax.get_ylim()
+    assert high <= first.min() <= first.max() < second.min() <= second.max() <= low
 
 
 def test_axes_of_ones_own_are_drawn_on():

@@ -119,6 +119,7 @@ def test_no_bit_depends_on_threads_or_runs():
         (np.ones((30, 30, 2)), {}, "pixels: expected a grey picture"),
         (np.full((9, 9), np.nan), {}, "pixels: expected finite numbers"),
         (np.ones((9, 9)), {"noise": 0}, "noise: expected a positive number, got 0"),
+        (np.ones((9, 9)), {"threads": 0}, "threads: expected an integer of at least 1, got 0"),
     ],
 )
 def test_what_is_no_picture_is_refused(pixels, options, said):

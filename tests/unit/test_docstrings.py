@@ -22,3 +22,17 @@ def test_the_examples_of_a_module_are_true(name):
     found = doctest.testmod(import_module(name.removesuffix(".__init__")))
     assert found.attempted
     assert not found.failed
+
+
+def test_the_site_can_read_what_docstrings_hold():
+    """Examples under their heading, tables as Markdown has them."""
+    for name in library_modules():
+        text = import_module(name).__doc__ or ""
+        assert "====" not in text, name
+        before = text.partition(">>> ")[0]
+        assert before == text or "Examples\n--------\n" in before, name
+
+
+def library_modules():
+    """The modules with a page of their own."""
+    return ["pursuit", *(f"pursuit.{name}" for name in pursuit._MODULES)]

@@ -162,6 +162,7 @@ def test_it_says_what_it_does():
         (lambda e: e(SIGNALS[:, :3]), "signals: expected rows of the atoms' shape"),
         (lambda e: e(SIGNALS, resume=True), "resume: expected the folder"),
         (lambda _: Encoder(ATOMS, expected=0), "expected: expected"),
+        (lambda _: Encoder(ATOMS, expected=10**400), "expected: expected an integer up to"),
         (lambda _: Encoder(ATOMS, "accelerated", n_nonzero=2), "n_nonzero: accelerated moves"),
         (lambda _: Encoder(Cone(ATOMS), "accelerated"), "over a Cone"),
         (lambda _: Encoder(ATOMS, n_nonzero=0), "n_nonzero: "),

@@ -19,6 +19,8 @@ from pursuit.estimators import (
     PursuitDictionary,
     PursuitRegressor,
     PursuitRegressorCV,
+    orthogonal_mp,
+    orthogonal_mp_gram,
     penalised,
 )
 from pursuit.estimators.linear import Features
@@ -151,3 +153,31 @@ def test_a_path_keeps_no_run_but_the_last(monkeypatch):
     PenalisedRegressor().fit_path(X, y, n_alphas=6)
     assert len(held) == 6
     assert max(held) <= 1
+
+
+def masked(array):
+    hidden = np.ma.array(array)
+    hidden[..., 0] = np.ma.masked
+    return hidden
+
+
+@pytest.mark.parametrize(
+    ("name", "call"),
+    [
+        ("X", lambda: PursuitRegressor().fit(masked(X), y)),
+        ("y", lambda: PursuitRegressor().fit(X, masked(y))),
+        ("sample_weight", lambda: PursuitRegressor().fit(X, y, masked(np.ones(40)))),
+        ("X", lambda: PursuitRegressor().fit(X, y).predict(masked(X))),
+        ("X", lambda: PursuitDictionary(3).fit(masked(X))),
+        ("dictionary", lambda: PursuitCoder(masked(X)).fit(X)),
+        ("X", lambda: PursuitCoder(X).fit(X).inverse_transform(masked(np.eye(40)))),
+        ("X", lambda: orthogonal_mp(masked(X), y)),
+        ("y", lambda: orthogonal_mp(X, masked(y))),
+        ("Gram", lambda: orthogonal_mp_gram(masked(X.T @ X), X.T @ y)),
+        ("norms_squared", lambda: orthogonal_mp_gram(X.T @ X, X.T @ y, tol=1.0,
+                                                     norms_squared=masked(np.ones(1)))),
+    ],
+)  # fmt: skip
+def test_what_is_masked_is_never_read(name, call):
+    with pytest.raises(InputError, match=f"^{name}: expected a value everywhere"):
+        call()

@@ -141,6 +141,11 @@ def test_products_with_atoms_are_those_of_the_codes(expected):
         assert np.array_equal(fit.compute(), expected @ atoms)
 
 
+def test_as_an_array_they_are_computed(expected):
+    lazy = encode(chunked(), ATOMS, rtol=0.3)
+    assert np.array_equal(np.asarray(lazy, np.float32), np.asarray(expected, np.float32))
+
+
 def test_persisted_codes_are_not_made_again(expected):
     made = []
     signals = chunked().map_blocks(lambda rows: made.append(1) or rows, meta=np.empty((0, 0)))
@@ -166,6 +171,16 @@ def test_both_ways_through_zarr(expected, tmp_path):
         lazy.to_zarr(tmp_path / "codes.zarr")
     with pytest.raises(InputError, match="store: expected a path or a store of zarr, got int"):
         lazy.to_zarr(3)
+
+
+def test_a_damaged_chunk_of_a_zarr_array_is_a_sentence(files, pursuit, tmp_path):
+    path = tmp_path / "X.zarr"
+    next(path.glob("c/3/*")).write_bytes(b"junk")
+    for signals in (path, zarr.open_array(path)):
+        with pytest.raises(InputError, match=f"^{path}: is damaged or incomplete "):
+            encode(signals, ATOMS, rtol=0.3)
+    code, _, wrong = pursuit(*files("X.zarr"))
+    assert (code, wrong.count("\n")) == (2, 1)
 
 
 def test_a_folder_begun_in_memory_goes_on_in_chunks(expected, tmp_path, monkeypatch):
@@ -252,6 +267,8 @@ def test_what_chunks_turn_out_to_be_is_said(spoil, sentence, tmp_path):
 def test_other_arguments_have_to_be_arrays_in_memory():
     with pytest.raises(InputError, match=r"atoms: .* got a dask Array; give its compute\(\)"):
         encode(chunked(), da.from_array(ATOMS), n_nonzero=3)
+    with pytest.raises(InputError, match=r"signals: .* got a dask Delayed.*; give its compute"):
+        encode(dask.delayed(SIGNALS), ATOMS, n_nonzero=3)
     with pytest.raises(InputError, match="expected an array as a part of a whole, got chunks"):
         Encoder(ATOMS, n_nonzero=3).part(chunked(), 0)
     with pytest.raises(InputError, match="resume: expected the folder"):
@@ -303,6 +320,8 @@ def test_without_the_extra_one_line_names_it(files, pursuit, monkeypatch, tmp_pa
         missing.setitem(sys.modules, "zarr", None)
         with pytest.raises(MissingExtra, match=f"writing a zarr group {line}"):
             lazy.to_zarr(tmp_path / "codes.zarr")
+        with pytest.raises(MissingExtra, match=f"encoding a zarr array {line}"):
+            encode(tmp_path / "X.zarr", ATOMS, n_nonzero=3)
     monkeypatch.setitem(sys.modules, "dask.array", None)
     monkeypatch.setitem(sys.modules, "distributed", None)
     with pytest.raises(MissingExtra, match=f"encoding a zarr array {line}"):

@@ -103,6 +103,12 @@ def test_a_library_is_brought_to_the_wavelengths_of_the_scene(unit, factor):
     assert [best[0].name for best in again] == list(NAMES)
 
 
+@pytest.mark.parametrize("junk", [None, SPECTRA, "usgs.sli"])
+def test_what_is_no_library_is_refused(junk):
+    with pytest.raises(InputError, match="library: expected a SpectralLibrary, got "):
+        match_library(SPECTRA, junk)
+
+
 def test_bands_that_cannot_be_compared_are_refused():
     with pytest.raises(InputError, match="library: expected 59 bands as in the scene, or wavele"):
         match_library(SPECTRA[:, 1:], LIBRARY)

@@ -33,6 +33,27 @@ def test_the_package_can_be_run_as_the_program():
     assert run.stdout == f"pursuit {library.__version__}\n"
 
 
+def test_the_program_has_one_name_however_it_is_run():
+    command = [sys.executable, "-m", "pursuit", "unmix"]  # an argument is missing
+    run = subprocess.run(command, capture_output=True, text=True)
+    assert run.returncode == 2
+    assert "Usage: pursuit unmix " in run.stderr
+
+
+def test_a_command_that_is_none_is_refused_with_those_there_are(pursuit):
+    code, _, error = pursuit("unmx")
+    assert code == 2
+    listed = ", ".join(cli.COMMANDS)
+    assert error == f"pursuit: COMMAND: expected one of {listed}, got 'unmx'\n"
+
+
+@pytest.mark.parametrize("arguments", [("-h",), ("unmix", "-h")])
+def test_help_has_a_short_name(pursuit, arguments):
+    code, printed, _ = pursuit(*arguments)
+    assert code == 0
+    assert printed == pursuit(*arguments[:-1], "--help")[1]
+
+
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
 def test_a_shell_is_offered_the_commands_that_begin_with_what_was_typed(shell):
     asked = {

@@ -5,6 +5,7 @@ import shlex
 import sys
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -115,6 +116,15 @@ def test_every_link_of_a_page_leads_to_a_file(page):
         assert MADE.fullmatch(path) or MADE.match(path) or (page.parent / path).exists(), target
 
 
+def test_every_page_stands_in_the_navigation_once_and_is_linked_from_the_overview():
+    written = sorted(path.name for path in DOCS.glob("*.md"))
+    settings = (PROJECT / "mkdocs.yml").read_text(encoding="utf-8").partition("\nnav:\n")[2]
+    placed = re.findall(r": ([a-z-]+\.md)$", settings, re.MULTILINE)
+    assert sorted(placed) == sorted([*written, "changelog.md"])
+    linked = set(re.findall(r"\]\(([a-z-]+\.md)", (DOCS / "overview.md").read_text("utf-8")))
+    assert set(written) - linked == {"index.md", "overview.md", "benchmarks.md"}
+
+
 def test_a_link_that_leads_nowhere_is_found(tmp_path):
     (tmp_path / "a.html").write_text('<a href="b.html#there">b</a><img src="a.png"><p id="here">')
     (tmp_path / "b.html").write_text('<h1 id="there">b</h1><a href="a.html#here">a</a>')
@@ -133,6 +143,13 @@ def test_every_public_name_has_its_place_in_the_reference():
     described = set(re.findall(r"^::: pursuit\.(\S+)$", text, re.MULTILINE))
     assert described == set(named)
     assert "pursuit.__version__" in text
+
+
+def test_parameters_that_share_a_description_are_described_one_by_one(monkeypatch):
+    monkeypatch.setitem(sys.modules, "griffe", SimpleNamespace(Extension=object, Object=object))
+    text = "Words\n\nParameters\n----------\nf\n    1.\na, b\n    Two\n    lines.\nc\n    3.\n"
+    split = tool("parameters").one_by_one(text)
+    assert split == text.replace("a, b\n", "a\n    Two\n    lines.\nb\n")
 
 
 def test_every_method_is_described_on_a_page():

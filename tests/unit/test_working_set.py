@@ -19,7 +19,7 @@ from pursuit import (
     plots,
     solve,
 )
-from pursuit.active.columns import Columns
+from pursuit.active.columns import Columns, DenseColumns
 from pursuit.active.growing_gram import Entered, GrowingGram
 from pursuit.active.terms import Terms
 
@@ -174,17 +174,17 @@ def test_other_sets_and_objectives_are_refused_by_name():
 
 def test_a_growing_gram_matrix_is_the_product_and_made_again_to_the_last_bit():
     rng = np.random.default_rng(0)
-    X, root = rng.standard_normal((50, 40)), np.sqrt(rng.random(50))
-    entered = Entered()
-    gram = GrowingGram(Columns.of(X), root, entered)
-    for places in ([3, 7, 1], [1, 20, 5, 7], list(range(30))):
-        chosen = np.array(places)
-        scaled = root[:, None] * X[:, chosen]
-        np.testing.assert_allclose(gram.at(chosen), scaled.T @ scaled, atol=1e-12)
-    again = Entered()
-    again.restore(entered.saved())
-    other = GrowingGram(Columns.of(X), root, again)
-    assert other.at(chosen).tobytes() == gram.at(chosen).tobytes()
+    X = rng.standard_normal((50, 40))
+    for orders in ([[3, 7, 1], [1, 20, 5, 7], range(30)], [range(40), [3, 7, 1]]):
+        entered = Entered()
+        gram = GrowingGram(DenseColumns(X), entered)
+        for places in orders:
+            chosen = np.array(places)
+            np.testing.assert_allclose(gram.at(chosen), X[:, chosen].T @ X[:, chosen], atol=1e-12)
+        again = Entered()
+        again.restore(entered.saved())
+        other = GrowingGram(DenseColumns(X), again)
+        assert other.at(chosen).tobytes() == gram.at(chosen).tobytes()
 
 
 @pytest.mark.parametrize("sparse", [False, True])
@@ -280,3 +280,10 @@ def test_paths_that_are_none_are_refused(options, message):
     f, atoms, _ = problem(0, d=4)
     with pytest.raises(InputError, match=message):
         path(f, atoms, **options)
+
+
+def test_a_path_of_what_is_no_objective_for_its_atoms_is_refused():
+    with pytest.raises(InputError, match=r"^f: expected an Objective"):
+        path(np.ones(4), np.eye(4))
+    with pytest.raises(InputError, match=r"^atoms: expected atoms of f's shape"):
+        path(SquaredDistance(np.ones(3)), np.eye(4))

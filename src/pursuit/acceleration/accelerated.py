@@ -8,6 +8,7 @@ from pursuit.acceleration.adaptive import Adaptive
 from pursuit.acceleration.basis import QuadraticStepper
 from pursuit.acceleration.linear import LinearStepper
 from pursuit.atoms.sampling import Sampling, as_sampling
+from pursuit.base.errors import InputError
 from pursuit.base.validation import count
 from pursuit.geometry.guarantee import Guarantee
 from pursuit.geometry.preconditioner import curved_sampling, preconditioner
@@ -43,6 +44,11 @@ class Conjugate(Momentum):
         f, atoms = run.problem.f, run.problem.atoms.finite
         most = None if self.memory is None else count("memory", self.memory, minimum=1)
         if atoms is None or not self.suits(run.problem):
+            if most is not None:
+                raise InputError(
+                    f"memory: {type(f).__name__} over {type(run.problem.atoms).__name__} keeps no "
+                    "earlier step; expected None, or a quadratic or linear model over a finite set"
+                )
             return Adaptive(None, self.sampling).start(run, advance, x)
         # A Gram matrix would cost a product for each atom.
         point = x.ambient or choose(f, atoms, x.vector, Needs.VECTOR).ambient

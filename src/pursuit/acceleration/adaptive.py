@@ -210,7 +210,7 @@ def _drawn(y: Point, weights: Array, draw: Stream, m: int) -> tuple[float, Move]
 
 
 def _isotropic(y: Point, weights: Array, draw: Stream, m: int) -> tuple[float, Move]:
-    gradient, inner = y.gradient(), y.atoms.inner  # type: ignore[attr-defined]
+    gradient, inner = y.gradient(), y.atoms.inner
     if isinstance(y.f, MatrixObjective):  # ∇f is a residual of which f is half the square
         energy = float(weights[0]) * 2 * y.value()
     else:
@@ -230,7 +230,7 @@ def _weighed(run: Run, sampling: Sampling, m: int) -> Explore:
     draw = run.stream("probes", sampling)
 
     def explore(y: Point) -> tuple[float, Move]:
-        gradient, inner = y.gradient(), y.atoms.inner  # type: ignore[attr-defined]
+        gradient, inner = y.gradient(), y.atoms.inner
         seen = frame @ gradient.reshape(-1).astype(np.float64)
         slope = partial(inner, gradient)
         return most * float(seen @ seen), lambda v, alpha: _along(v, alpha / m, slope, draw, m)

@@ -13,6 +13,9 @@ from pursuit.points.ambient import AmbientPoint
 from pursuit.points.base import Shift
 from pursuit.rules.run import Run
 
+LOST = 64
+"""Units in the last place of u that what is left of it beside the basis may owe to rounding."""
+
 
 class QuadraticStepper(ConjugateStepper):
     """x goes to the best point of x + span{u, earlier steps}.
@@ -60,7 +63,9 @@ class QuadraticStepper(ConjugateStepper):
             d = {name: array - share[name] for name, array in d.items()}
         alone = {name: array.reshape(1, -1) for name, array in d.items()}
         square = float(self.x.bilinear(alone, d)[0])
-        if not square > self.x.f.flat(self._eps) * self._reach(d["coef"]):
+        of_d = self.x.f.flat(self._eps) * self._reach(d["coef"])
+        of_u = (LOST * self._eps) ** 2 * self._reach(u["coef"])
+        if not square > max(of_d, of_u):
             return None
         size = sqrt(square)
         return {name: array / size for name, array in d.items()}

@@ -66,14 +66,14 @@ class Plane:
         """A lower bound on f(a) − f(b) that is proved where it is above zero.
 
         The difference of the values while that is reliable, else what small steps do not drown:
-        ⟨∇f(b), a − b⟩, and (ℓ′(a) − ℓ′(b))²/(2 bend) for the divergence of each sample.
+        ⟨∇f(b), a − b⟩, and (ℓ′(a) − ℓ′(b))²/(2 max ℓ″) for the divergence of each sample.
         """
         measured, doubt = a.value - b.value, 4 * self.eps * (abs(a.value) + abs(b.value))
         if measured > 1e3 * doubt:
             return measured - doubt
         step, change = b.delta - a.delta, a.samples.slopes - b.samples.slopes
-        weights = self.f.weights.astype(np.float64)  # where one is 0 the change is
-        diverged = float(change @ (change / np.where(weights > 0, weights, 1))) / self.f.bend
+        bends = self.f.bends_within(b.samples.bends, np.abs(b.image - a.image))
+        diverged = float(change @ (change / np.where(bends > 0, bends, np.inf)))
         return float(b.slopes @ step) + 0.5 * (diverged + float(step @ self.ridge @ step))
 
     def best(self) -> tuple[Look, float]:

@@ -116,12 +116,12 @@ class Span(ABC):
     @property
     def norms(self) -> Array:
         """The lengths of the atoms in the metric."""
-        return self._norms.vector
+        return self._norms.array
 
     @property
     def index(self) -> Array:
         """The places of the atoms as an array."""
-        return self._index.vector
+        return self._index.array
 
     def told(self, slopes: Array, x: Point, memory: ActiveMemory) -> Array:
         """The slopes of all atoms of a finite set, zero where one is nothing but rounding.
@@ -153,7 +153,7 @@ class Span(ABC):
 
     def move(self, x: Point, delta: Array) -> None:
         """x ← x − Σ δ_i z_i."""
-        x.move_all(delta, self.index, self.effects.matrix)
+        x.move_all(delta, self.index, self.effects.array)
 
     def missing(self, x: Point) -> list[int]:
         """The places of the atoms that x uses and that are not here."""

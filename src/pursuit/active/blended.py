@@ -10,7 +10,7 @@ import numpy as np
 from pursuit.active.active_set import ActiveMemory, Local, no_places, rounding
 from pursuit.active.newton import conjugate, descend
 from pursuit.active.restricted import over
-from pursuit.atoms import Atom
+from pursuit.atoms.base import Atom
 from pursuit.atoms.forms import AtomForm
 from pursuit.base.errors import InputError
 from pursuit.base.validation import Array, positive

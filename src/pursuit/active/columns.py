@@ -33,7 +33,7 @@ class Columns(ABC):
 
     @abstractmethod
     def dense(self, places: Array) -> Array:
-        """Some columns as an array."""
+        """Some columns as an array, in float64, one after another in memory."""
 
     @abstractmethod
     def correlate(self, v: Array) -> Array:
@@ -76,18 +76,32 @@ class DenseColumns(Columns):
 
     sparse = False
 
-    def __init__(self, X: Array) -> None:
-        self.X = X
-        self.shape = (int(X.shape[0]), int(X.shape[1]))
-        self.entries = X.size
+    def __init__(self, X: Array, places: Array | None = None) -> None:
+        self._source, self._places = X, places
+        self.shape = (int(X.shape[0]), int(X.shape[1] if places is None else len(places)))
+        self.entries = self.shape[0] * self.shape[1]
+
+    @cached_property
+    def X(self) -> Array:
+        """The matrix: a copy where it is part of another one, made when it is needed."""
+        if self._places is None:
+            return self._source
+        return DenseColumns(self._source).dense(self._places)
 
     def part(self, places: Array) -> DenseColumns:
-        part = np.empty((self.shape[0], len(places)), order="F")
-        part[...] = self.X[:, places]
-        return DenseColumns(part)
+        return DenseColumns(self.X, places)
 
     def dense(self, places: Array) -> Array:
-        return self.X[:, places]
+        dense = np.empty((self.shape[0], len(places)), order="F")
+        self.fill(places, dense)
+        return dense
+
+    def fill(self, places: Array, out: Array) -> None:
+        """Copy some columns to an array in which they lie one after another."""
+        if self.X.flags.f_contiguous and self.X.dtype == out.dtype:
+            np.take(self.X.T, places, axis=0, out=out.T, mode="clip")  # the other modes copy twice
+        else:
+            out[...] = self.X[:, places]
 
     def correlate(self, v: Array) -> Array:
         return times(self.X.T, v)
@@ -148,7 +162,7 @@ class SparseColumns(Columns):
         return SparseColumns(self.X[:, places].astype(np.float64, copy=False))
 
     def dense(self, places: Array) -> Array:
-        dense: Array = self.X[:, places].toarray()
+        dense: Array = self.X[:, places].astype(np.float64, copy=False).toarray(order="F")
         return dense
 
     def correlate(self, v: Array) -> Array:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from pursuit.active.columns import Columns
+from pursuit.active.columns import DenseColumns
 from pursuit.base.products import times
 from pursuit.base.validation import Array
 from pursuit.rules.memory import Memory
@@ -21,14 +21,14 @@ class Entered(Memory):
 
 
 class GrowingGram:
-    """Xᵀ diag(root²) X for the columns that have entered.
+    """XᵀX for the columns that have entered.
 
     Products of blocks depend on their shapes to the last bit, so a run that is resumed makes the
     same blocks again: `entered` says which.
     """
 
-    def __init__(self, columns: Columns, root: Array, entered: Entered) -> None:
-        self.columns, self.root, self.entered = columns, root, entered
+    def __init__(self, columns: DenseColumns, entered: Entered) -> None:
+        self.columns, self.entered = columns, entered
         self._place = np.full(columns.shape[1], -1)
         self._taken = np.empty((columns.shape[0], 0), order="F")
         self._gram = np.empty((0, 0))
@@ -53,12 +53,15 @@ class GrowingGram:
 
     def _enter(self, new: Array) -> None:
         begin, end = self._size, self._size + len(new)
-        self._make_room(end)
-        taken, gram = self._taken, self._gram
-        taken[:, begin:end] = self.columns.dense(new) * self.root[:, None]
-        block = times(taken[:, begin:end].T, taken[:, :end])
-        gram[begin:end, :end] = block
-        gram[:begin, begin:end] = block[:, :begin].T
+        if len(new) == self.columns.shape[1]:  # all at once, and in their order
+            self._gram = self.columns.gram(np.ones(self.columns.shape[0]))
+        else:
+            self._make_room(end)
+            taken, gram = self._taken, self._gram
+            self.columns.fill(new, taken[:, begin:end])
+            block = times(taken[:, begin:end].T, taken[:, :end])
+            gram[begin:end, :end] = block
+            gram[:begin, begin:end] = block[:, :begin].T
         self._place[new] = np.arange(begin, end)
         self._size = end
 

@@ -103,7 +103,7 @@ class Clusters:
         rows, reaches = [np.empty(0)], [0.0]
         for cluster in clusters:
             column = np.array([overlaps.get(i, 0.0) for i in cluster.entries])
-            y, reach = cluster.factor.against(column, cluster.norms.vector)
+            y, reach = cluster.factor.against(column, cluster.norms.array)
             rows.append(y)
             reaches.append(reach)
         y, norm2 = np.concatenate(rows), self.near.atoms.norm2(place)
@@ -142,7 +142,7 @@ def _join(clusters: list[_Cluster]) -> _Cluster:
     joined, *rest = clusters
     for cluster in rest:
         joined.entries.extend(cluster.entries)
-        for norm in cluster.norms.vector.tolist():
+        for norm in cluster.norms.array.tolist():
             joined.norms.append(norm)
         joined.factor.extend(cluster.factor)
     return joined

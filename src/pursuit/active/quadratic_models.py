@@ -21,13 +21,16 @@ EPOCHS, CHEAP, LARGE = (3, 50), 1_000_000, 100
 multiplications are nothing, and an epoch takes the time of as many rows of a factorisation."""
 ROUNDS = 60
 """The most of these steps."""
-CLIPPED = 0.25
-"""The share of its promise that a clipped step has to keep."""
+CLIPPED, HALVINGS = 0.25, 8
+"""The share of its promise that a clipped step has to keep, and how many ends of it are tried."""
 JITTER, TRIES = 1e-13, 100
 """Of the largest curvature, what keeps a Gram matrix of dependent columns definite; and how often
 it may be raised."""
-CG_ROUNDS, CG_STEPS = 10, 60
-"""The most of them where they are made by conjugate gradients, and the most steps of these."""
+CG_ROUNDS, CG_STEPS, CG_EPOCHS = 10, 60, 6
+"""The most of them where they are made by conjugate gradients, the most steps of these, and the
+fewest epochs between them."""
+FLAT = 0.3
+"""The share of what is enough at which conjugate gradients end."""
 
 
 class QuadraticModel(ABC):
@@ -66,13 +69,22 @@ class DescentModel(QuadraticModel):
         step, curved = self._newton(face, tilted, enough)
         if not face.leaves(step):
             return step
-        promise = tilted @ step + 0.5 * step @ curved(step)
-        clipped = face.clipped(step)
-        kept = tilted @ clipped + 0.5 * clipped @ curved(clipped)
-        if kept <= CLIPPED * promise:
-            return clipped
+
+        def gain(step: Array) -> float:
+            return -float(tilted @ step + 0.5 * step @ curved(step))
+
+        promise, best, most = gain(step), step, 0.0
+        for halvings in range(HALVINGS):  # along the edges, from its far end
+            clipped = face.clipped(0.5**halvings * step)
+            gained = gain(clipped)
+            if gained <= most and most > 0:
+                break
+            if gained > most:
+                best, most = clipped, gained
+            if most >= CLIPPED * promise:
+                return best
         self.epochs = min(2 * self.epochs, EPOCHS[1])  # signs are not found yet
-        return face.up_to_edge(step)
+        return best if most > 0 else face.up_to_edge(step)
 
     @abstractmethod
     def _begin(self, w: Array, c: Array) -> None:
@@ -148,11 +160,20 @@ class ResidualModel(DescentModel):
     """H by its columns: v = g + h·(Xδ) is kept."""
 
     rounds = CG_ROUNDS
+    fewest = CG_EPOCHS
 
     def __init__(self, columns: Columns, g: Array, h: Array, terms: Terms) -> None:
         self.terms, self.columns = terms, columns
         self.g, self.h = g, h
         self.curvatures = columns.curvatures(h) + terms.l2
+
+    def minimise(self, w: Array, c: Array, enough: float) -> Array:
+        if not self.terms.smooth:
+            return super().minimise(w, c, enough)
+        share = FLAT * enough / max(float(np.abs(c).max()), 1e-300)
+        steps = CG_ROUNDS * CG_STEPS
+        curved = self._curved(self.columns, self.terms.l2)
+        return w + conjugate_gradients(curved, -c, self.curvatures, share, steps)
 
     def _begin(self, w: Array, c: Array) -> None:
         self.v = self.g.copy()
@@ -175,13 +196,19 @@ class ResidualModel(DescentModel):
         columns = self.columns
         if len(places) < columns.shape[1]:
             columns = columns.part(places)
+        curved = self._curved(columns, l2)
+        share = max(0.01, FLAT * enough / max(float(np.abs(tilted).max()), 1e-300))
+        diagonal = self.curvatures[places]
+        return conjugate_gradients(curved, -tilted, diagonal, share, CG_STEPS), curved
+
+    def _curved(self, columns: Columns, l2: Array) -> Callable[[Array], Array]:
+        """What applies H to some columns."""
 
         def curved(step: Array) -> Array:
             bent: Array = columns.correlate(self.h * columns.combine(step)) + l2 * step
             return bent
 
-        share = max(0.01, 0.3 * enough / max(float(np.abs(tilted).max()), 1e-300))
-        return conjugate_gradients(curved, -tilted, self.curvatures[places], share), curved
+        return curved
 
     def _move(self, w: Array, face: Face, step: Array) -> None:
         w[face.places] += step
@@ -191,7 +218,7 @@ class ResidualModel(DescentModel):
 
 
 def conjugate_gradients(
-    curved: Callable[[Array], Array], b: Array, diagonal: Array, share: float
+    curved: Callable[[Array], Array], b: Array, diagonal: Array, share: float, steps: int
 ) -> Array:
     """Steps towards Hx = b, preconditioned by a diagonal, until ‖residual‖ has such a share."""
     scale = 1 / np.maximum(diagonal, 1e-300)
@@ -199,7 +226,7 @@ def conjugate_gradients(
     towards = scale * residual
     direction, inner = towards, float(residual @ towards)
     first = inner
-    for _ in range(CG_STEPS):
+    for _ in range(steps):
         bent = curved(direction)
         curvature = float(direction @ bent)
         if not curvature > 0:

@@ -142,7 +142,7 @@ class _LinearLocal(Local):
     span: LinearSpan
 
     def __init__(self, span: LinearSpan, x: Point) -> None:
-        self.f, self.images = span.f, span.effects.matrix
+        self.f, self.images = span.f, span.effects.array
         self.u = x.arrays()["image"]
         self.pull = span.f.l2 * span.inner(span.f.shrunk(x.vector)) if span.f.l2 else None
         super().__init__(span, x)

@@ -14,7 +14,7 @@ from typing import cast
 
 import numpy as np
 
-from pursuit.active.columns import Columns
+from pursuit.active.columns import Columns, DenseColumns
 from pursuit.active.dual_descent import ENOUGH, DualDescent, DualMemory
 from pursuit.active.growing_gram import Entered, GrowingGram
 from pursuit.active.kernel_model import KernelModel
@@ -35,6 +35,8 @@ from pursuit.rules.run import Progress, Run
 FEWEST, MOST = 10, 100
 """Coefficients of a first working set: a tenth of all, but between these; and all of them where
 there are no more than the latter."""
+WHOLE = 8
+"""Products for which a Gram matrix of squares is made of all columns of a dense X at once."""
 GOAL = 0.1
 """The share of the largest distance at which a working set has done its work."""
 FORCING = 0.1
@@ -44,7 +46,8 @@ STALE = 0.3
 NEWTON_STEPS = 30
 """The most models on one working set."""
 SMALL = 300
-"""Coefficients of a set whose model, if exact, is minimised to many digits for next to nothing."""
+"""Coefficients of a set whose model, if exact, is minimised to many digits for next to nothing,
+unless they are more than the samples."""
 PASSES = 100
 """Products with the working set that the residual form is taken to cost."""
 DENSE_PASSES = 1000
@@ -141,6 +144,8 @@ class _Here:
     u: Array
     samples: Expansion
     total: float
+    anew: bool = False
+    """Whether u was computed from w, and not by steps."""
 
 
 class _WorkingSetRun:
@@ -163,9 +168,13 @@ class _WorkingSetRun:
             self.dual = DualDescent(self.f, self.columns, self.duals)
         self._set: _Set | None = None
         self.growing: GrowingGram | None = None
-        if self.exact and not self.columns.sparse and not self.terms.smooth:
-            root = np.sqrt(self.f.weights.astype(np.float64))
-            self.growing = GrowingGram(self.columns, root, self.entered)
+        if self.exact and isinstance(self.columns, DenseColumns) and not self.terms.smooth:
+            bends = self.f.bends(np.zeros(self.columns.shape[0]))
+            if (bends == 1).all():
+                self.growing = GrowingGram(self.columns, self.entered)
+        columns = self.columns
+        cheap = columns.gram_work <= WHOLE * columns.entries
+        self._whole = self.growing is not None and cheap
 
     def __call__(self, point: Point) -> Progress:
         x = cast(LinearPoint, point)  # as `WorkingSet.point` makes it
@@ -179,7 +188,7 @@ class _WorkingSetRun:
         elif slope > 0:
             self._on(self._choose(w, distances)).improve(here, slopes, slope)
         change = here.w - w
-        x.settle(here.w, here.u, here.samples)
+        x.settle(here.w, here.u, here.samples, here.anew)
         slopes = x.correlations().astype(np.float64, copy=False)
         before_slope = slope
         distances, slope = self.terms.distances(slopes, here.w)
@@ -193,7 +202,11 @@ class _WorkingSetRun:
         """A step on the dual."""
         assert self.dual is not None
         here.w = self.dual.step()
-        here.u = self.columns.combine(here.w)
+        self.arrive(here)
+
+    def arrive(self, here: _Here) -> None:
+        """Compute anew what is so at coefficients that no step has led to."""
+        here.u, here.anew = self.f.image(here.w), True
         here.samples = self.f.expansion(here.u)
         here.total = here.samples.value + self.terms.value(here.w)
 
@@ -210,11 +223,13 @@ class _WorkingSetRun:
         d = len(w)
         if self.terms.smooth:
             return np.arange(d)
+        if d <= MOST or self._whole:
+            return np.arange(d)
         used = (w != 0) | self.terms.unbound
         k = min(d, max(FEWEST, min(MOST, d // 10), 2 * int(np.count_nonzero(used))))
-        rank = np.where(used, inf, distances)
-        if k == d or d <= MOST:
+        if k == d:
             return np.arange(d)
+        rank = np.where(used, inf, distances)
         places = np.argpartition(rank, d - k)[d - k :]
         places.sort()
         return places[rank[places] > 0]
@@ -248,13 +263,19 @@ class _Set:
         for _ in range(NEWTON_STEPS):
             enough = min(FORCING, sqrt(slope / run.memory.first)) * slope
             if run.exact:
-                enough = (GOAL**3 if len(self.places) <= SMALL else GOAL) * goal
+                few = len(self.places) <= min(SMALL, self.columns.shape[0])
+                digits = 3 if few else 2 if self.terms.smooth else 1
+                enough = GOAL**digits * goal
             model = self._model(here, slope)
             towards = model.minimise(w, c, enough)
+            if run.exact:
+                here.w[self.places] = towards
+                run.arrive(here)
+                break
             w, kept = self._search(here, w, towards, c)
             here.w[self.places] = w
             run.memory.last = slope if kept >= 1 else 0.0
-            if run.exact or self.terms.smooth or kept == 0:
+            if self.terms.smooth or kept == 0:
                 break
             c = self.columns.correlate(here.samples.slopes) + self.terms.l2 * w
             _, slope = self.terms.distances(c, w)
@@ -305,8 +326,6 @@ class _Set:
     def _search(self, here: _Here, w: Array, towards: Array, c: Array) -> tuple[Array, float]:
         """Go towards the minimiser of a model; how far, as a share."""
         way = _Way(self, here, w, towards, c)
-        if self.run.exact:
-            return way.go(1.0)
         return way.go(way.flattest() if self.terms.smooth else way.sufficient())
 
 
@@ -317,14 +336,22 @@ class _Way:
         self.f, self.terms, self.here = of.run.f, of.terms, here
         self.w, self.towards, self.c = w, towards, c
         self.step = towards - w
-        self.du = of.columns.combine(self.step)
+        self.end: Array | None = None
+        if of.terms.smooth:
+            self.du = of.columns.combine(self.step)
+        else:  # few coefficients are in use there
+            there = here.w.copy()
+            there[of.places] = towards
+            self.end = self.f.image(there)
+            self.du = self.end - here.u
         self._others = here.total - here.samples.value - of.terms.value(w)
         self._seen: tuple[float, Array, Expansion] | None = None
 
     def at(self, share: float) -> Expansion:
         """The samples there."""
         if self._seen is None or self._seen[0] != share:
-            u = self.here.u + share * self.du
+            whole = share == 1 and self.end is not None
+            u = self.end if whole else self.here.u + share * self.du
             self._seen = share, u, self.f.expansion(u)
         return self._seen[2]
 
@@ -340,6 +367,7 @@ class _Way:
         assert self._seen is not None
         here = self.here
         here.u, here.samples = self._seen[1], samples
+        here.anew = here.u is self.end
         here.total = samples.value + self.terms.value(there) + self._others
         return there, share
 

@@ -39,6 +39,10 @@ class Coordinates(FiniteAtoms):
         return np.ones(len(self))
 
     @property
+    def norm_range(self) -> tuple[float, float]:
+        return 1.0, 1.0
+
+    @property
     def radius(self) -> float:
         return 1.0
 

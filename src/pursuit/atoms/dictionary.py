@@ -10,8 +10,7 @@ import numpy as np
 
 from pursuit.atoms.base import Atom, AtomSet, FiniteAtoms, Unit
 from pursuit.atoms.lin import Lin, lin
-from pursuit.base.errors import InputError
-from pursuit.base.lengths import row_norms
+from pursuit.base.lengths import refuse_endless, refuse_zero, row_norms
 from pursuit.base.products import times
 from pursuit.base.threads import single_threaded_blas
 from pursuit.base.validation import Array, real_array
@@ -43,15 +42,8 @@ class Dictionary(FiniteAtoms):
         self._matrix = np.ascontiguousarray(array.reshape(len(array), -1))
         with np.errstate(over="ignore"):
             self._norms = row_norms(self._matrix)
-        zero = np.flatnonzero(self._norms == 0)
-        if zero.size:
-            raise InputError(f"atoms: atom {zero[0]} is zero; expected atoms with a direction")
-        if not np.isfinite(self._norms).all():
-            longest = int(np.argmax(self._norms))
-            raise InputError(
-                f"atoms: the norm of atom {longest} is outside the range of {self.dtype}; expected "
-                "a larger unit"
-            )
+        refuse_zero("atoms", "atom", self._norms)
+        refuse_endless("atoms", "atom", self._norms)
 
     def __len__(self) -> int:
         return len(self._matrix)

@@ -10,7 +10,7 @@ import numpy as np
 
 from pursuit.atoms.base import Atom, FiniteAtoms, Unit
 from pursuit.base.errors import InputError
-from pursuit.base.lengths import length, row_norms
+from pursuit.base.lengths import length, refuse_zero, row_norms
 from pursuit.base.validation import Array, extent, real_array
 
 PROBED = 2**16
@@ -144,10 +144,7 @@ class Operator(FiniteAtoms):
         norms = np.concatenate(
             [row_norms(self.some(j, j + TOGETHER)) for j in range(0, self._n, TOGETHER)]
         )
-        if not norms.all():
-            raise InputError(
-                f"operator: atom {int(np.argmin(norms))} is zero; expected atoms with a direction"
-            )
+        refuse_zero("operator", "atom", norms)
         return norms
 
     def some(self, first: int, last: int) -> Array:
@@ -195,8 +192,11 @@ class Operator(FiniteAtoms):
 
 def _linear(operator: Any) -> Any:
     """The operator, of real numbers."""
+    from scipy.sparse import issparse
     from scipy.sparse.linalg import aslinearoperator
 
+    if not (hasattr(operator, "matvec") or issparse(operator)):
+        operator = real_array("operator", operator, ndim=2)
     try:
         linear = aslinearoperator(operator)
     except (TypeError, ValueError):
@@ -212,7 +212,9 @@ def _linear(operator: Any) -> Any:
 
 
 def _positive(norms: object, n: int, dtype: np.dtype[Any]) -> Array:
-    array = real_array("norms", np.atleast_1d(np.asarray(norms)), ndim=1).astype(dtype)
+    array = np.atleast_1d(real_array("norms", norms, minimum=0)).astype(dtype)
+    if array.ndim > 1:
+        raise InputError(f"norms: expected a number or a row of them, got shape {array.shape}")
     if len(array) not in (1, n) or not (array > 0).all():
         raise InputError(
             f"norms: expected a positive number for all or each of the {n} atoms, got {len(array)} "

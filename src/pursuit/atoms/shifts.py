@@ -12,7 +12,7 @@ from pursuit.atoms.base import Atom, Unit
 from pursuit.atoms.forms import AtomForm
 from pursuit.atoms.local import LocalAtoms, Overlaps, chunks
 from pursuit.base.errors import InputError
-from pursuit.base.lengths import row_norms
+from pursuit.base.lengths import refuse_endless, refuse_zero, row_norms
 from pursuit.base.validation import Array, extent, real_array
 
 LONG, WIDE = 8192, 256
@@ -80,16 +80,8 @@ class Shifts(LocalAtoms):
         self._check()
 
     def _check(self) -> None:
-        norms = self.template_norms
-        if not norms.all():
-            raise InputError(
-                f"templates: template {int(np.argmin(norms))} is zero; expected a direction"
-            )
-        if not np.isfinite(norms).all():
-            raise InputError(
-                f"templates: the norm of template {int(np.argmax(norms))} is outside the range of "
-                f"{self.dtype}; expected a larger unit"
-            )
+        refuse_zero("templates", "template", self.template_norms)
+        refuse_endless("templates", "template", self.template_norms)
         pairs = alike(self.templates.reshape(len(self.templates), -1))
         if len(pairs):
             first, second = pairs[0].tolist()

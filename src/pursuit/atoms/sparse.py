@@ -10,6 +10,7 @@ import numpy as np
 from pursuit.atoms.base import Atom, Unit
 from pursuit.atoms.local import LocalAtoms
 from pursuit.base.errors import InputError
+from pursuit.base.lengths import refuse_endless, refuse_zero
 from pursuit.base.validation import Array, extent, real_array
 
 
@@ -46,15 +47,8 @@ class SparseDictionary(LocalAtoms):
                 f"{self.shape}"
             )
         self.dtype, self.rows = rows.dtype, rows
-        empty = np.flatnonzero(np.diff(rows.indptr) == 0)
-        if empty.size:
-            raise InputError(f"atoms: atom {empty[0]} is zero; expected atoms with a direction")
-        if not np.isfinite(self.norms).all():
-            longest = int(np.argmax(self.norms))
-            raise InputError(
-                f"atoms: the norm of atom {longest} is outside the range of {self.dtype}; expected "
-                "a larger unit"
-            )
+        refuse_zero("atoms", "atom", np.diff(rows.indptr))
+        refuse_endless("atoms", "atom", self.norms)
 
     def __len__(self) -> int:
         return int(self.rows.shape[0])

@@ -11,6 +11,7 @@ from concurrent.futures import CancelledError, ProcessPoolExecutor
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import lru_cache
+from importlib import import_module
 from itertools import islice
 from typing import Any
 from uuid import uuid4
@@ -24,13 +25,12 @@ LARGE_GRAPH = "distributed.admin.large-graph-warning-threshold"
 Graph = Mapping[Hashable, Any]
 
 
-def require_dask(purpose: str) -> Any:
-    """The module dask.array, or a line that names the extra."""
+def require(module: str, purpose: str) -> Any:
+    """A module that comes with the extra, or a line that names it."""
     try:
-        import dask.array
+        return import_module(module)
     except ImportError:
         raise MissingExtra(EXTRA, purpose) from None
-    return dask.array
 
 
 def active_client() -> Any:
@@ -159,7 +159,7 @@ def _in_window(client: Any, tasks: Iterator[tuple[int, Any]]) -> Iterator[tuple[
     finished = as_completed()
 
     def fill() -> None:
-        room = IN_FLIGHT * max(1, sum(client.nthreads().values())) - len(places)
+        room = IN_FLIGHT * max(1, _threads(client)) - len(places)
         for place, task in islice(tasks, max(0, room)):
             future = client.compute(task)
             places[future] = place
@@ -178,6 +178,16 @@ def _in_window(client: Any, tasks: Iterator[tuple[int, Any]]) -> Iterator[tuple[
     finally:
         for future in places:
             future.release()
+
+
+def _threads(client: Any) -> int:
+    """Those of a cluster, if it is still there."""
+    if client.status in ("closing", "closed"):
+        raise CancelledError("its client is closed")
+    try:
+        return sum(client.nthreads().values())
+    except OSError as error:
+        raise CancelledError(str(error)) from None
 
 
 SMALLER = "expected workers with more memory, or smaller chunks"

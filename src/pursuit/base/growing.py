@@ -17,12 +17,28 @@ def lengthened(vector: Array, size: int) -> Array:
     return room[:size]
 
 
-class Numbers:
+class Growing:
+    """What grows along its first axis: the first `_count` entries of a larger array."""
+
+    _store: Array
+    _count: int = 0
+
+    def drop(self, k: int) -> None:
+        """Close the gap of the k-th entry."""
+        self._store[k : self._count - 1] = self._store[k + 1 : self._count]
+        self._count -= 1
+
+    @property
+    def array(self) -> Array:
+        """What has been added so far; not to be kept."""
+        return self._store[: self._count]
+
+
+class Numbers(Growing):
     """A vector that grows by a number."""
 
     def __init__(self, dtype: type = np.float64) -> None:
-        self._store: Array = np.empty(8, dtype)
-        self._count = 0
+        self._store = np.empty(8, dtype)
 
     def append(self, number: float) -> None:
         """Add a number."""
@@ -31,23 +47,12 @@ class Numbers:
         self._store[self._count] = number
         self._count += 1
 
-    def drop(self, k: int) -> None:
-        """Close the gap of the k-th number."""
-        self._store[k : self._count - 1] = self._store[k + 1 : self._count]
-        self._count -= 1
 
-    @property
-    def vector(self) -> Array:
-        """What has been added so far; not to be kept."""
-        return self._store[: self._count]
-
-
-class Rows:
+class Rows(Growing):
     """A matrix that grows by rows."""
 
     def __init__(self) -> None:
-        self._store: Array = np.empty((0, 0))
-        self._count = 0
+        self._store = np.empty((0, 0))
 
     def append(self, row: Array) -> None:
         """Add a row; an array of any shape counts as one."""
@@ -59,23 +64,13 @@ class Rows:
         self._store[self._count] = row.reshape(-1)
         self._count += 1
 
-    def drop(self, k: int) -> None:
-        """Close the gap of the k-th row."""
-        self._store[k : self._count - 1] = self._store[k + 1 : self._count]
-        self._count -= 1
-
-    @property
-    def matrix(self) -> Array:
-        """What has been added so far; not to be kept."""
-        return self._store[: self._count]
-
     def times(self, vector: Array) -> Array:
         """matrix · vector, also when there is no row yet."""
-        return times(self.matrix, vector) if self._count else np.empty(0)
+        return times(self.array, vector) if self._count else np.empty(0)
 
     def each_times(self, vector: Array) -> Array:
         """The same one row at a time: no bit depends on which other rows there are."""
-        return row_by_row(self.matrix, vector) if self._count else np.empty(0)
+        return row_by_row(self.array, vector) if self._count else np.empty(0)
 
 
 class Table:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from math import inf
+
 import numpy as np
 
+from pursuit.base.errors import InputError
 from pursuit.base.validation import Array
 
 EPS = float(np.finfo(np.float64).eps)
@@ -20,9 +23,11 @@ def scale(entries: Array) -> float:
 
 
 def length(x: Array) -> float:
-    """‖x‖, in float64; of a matrix, that of all its entries."""
+    """‖x‖, in float64; of a matrix, that of all its entries; inf where one of them is."""
     flat = x.reshape(-1).astype(np.float64, copy=False)
     size = scale(flat)
+    if size == inf:
+        return size
     return size * float(np.linalg.norm(flat if size == 1 else flat / size))
 
 
@@ -37,3 +42,20 @@ def row_norms(matrix: Array) -> Array:
     scaled = (matrix / safe).astype(np.float64, copy=False)
     norms: Array = (peak * np.sqrt(np.einsum("ij,ij->i", scaled, scaled))).astype(matrix.dtype)
     return norms
+
+
+def refuse_zero(name: str, what: str, sizes: Array) -> None:
+    """Say which of some atoms has no direction: its size is zero."""
+    zero = np.flatnonzero(sizes == 0)
+    if zero.size:
+        raise InputError(f"{name}: {what} {zero[0]} is zero; expected {what}s with a direction")
+
+
+def refuse_endless(name: str, what: str, norms: Array, start: int = 0) -> None:
+    """Say which of some rows, counted from `start`, is too long for a number."""
+    if not np.isfinite(norms).all():
+        longest = start + int(np.argmax(norms))
+        raise InputError(
+            f"{name}: the norm of {what} {longest} is outside the range of {norms.dtype}; expected "
+            "a larger unit"
+        )

@@ -8,6 +8,8 @@ import numpy as np
 
 from pursuit.base.validation import Array
 
+BLOCK = 2**15
+"""Numbers that are looked at together."""
 SAFE = (1e-140, 1e140)
 """Numbers whose squares, and sums of many of them, are numbers."""
 
@@ -29,4 +31,8 @@ def peak(A: Any) -> float:
     entries = getattr(A, "data", A) if hasattr(A, "tocsr") else A
     if not isinstance(entries, np.ndarray) or not entries.size:
         return 0.0
-    return max(float(entries.max()), -float(entries.min()))
+    flat, most = entries.ravel(order="K"), 0.0
+    for begin in range(0, flat.size, BLOCK):  # looked at twice while it is in the cache
+        block = flat[begin : begin + BLOCK]
+        most = max(most, float(block.max()), -float(block.min()))
+    return most

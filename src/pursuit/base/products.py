@@ -19,6 +19,9 @@ PIECE = 2**18
 """Numbers of a block: a few times what handing it out costs."""
 PIECES = 64
 """The most blocks of a product."""
+MANY, FEW = 1000, 4
+"""Rows or columns of a matrix from which on it pays to take out those in use, if they are at most
+one in so many."""
 STEP = 16
 """Blocks are whole multiples of so many rows or columns."""
 
@@ -44,6 +47,19 @@ def _by_rows(A: Array) -> bool:
     if together >= PIECES * STEP:
         return A.flags.c_contiguous
     return bool(rows >= columns)
+
+
+def combined(A: Any, x: Array) -> Array:
+    """A x by the columns that x uses, where they are few of many that lie one after another."""
+    by_columns = A.flags.f_contiguous if isinstance(A, np.ndarray) else hasattr(A, "tocsc")
+    if not by_columns or max(A.shape) < MANY:
+        return times(A, x)
+    used = np.flatnonzero(x)
+    if FEW * len(used) > len(x):
+        return times(A, x)
+    if isinstance(A, np.ndarray):
+        return times(np.take(A.T, used, axis=0).T, x[used])
+    return times(A[:, used], x[used])
 
 
 def row_by_row(A: Array, x: Array) -> Array:

@@ -151,17 +151,13 @@ def _converted(name: str, value: Any) -> Array:
     """What another library, or a list, gives NumPy; its refusals become one sentence."""
     kind = type(value).__name__
     libraries = {parent.__module__.partition(".")[0] for parent in type(value).__mro__}
-    if has_mask(value):
-        raise InputError(
-            f"{name}: expected a value everywhere, got a masked array with masked entries; leave "
-            "them out, or give filled(...) of it"
-        )
-    if hasattr(value, "toarray") and not hasattr(value, "__array__"):
-        raise InputError(f"{name}: expected a dense array, got a sparse {kind}; give its toarray()")
+    refuse_mask(name, value)
     if "dask" in libraries:
         raise InputError(
             f"{name}: expected an array in memory, got a dask {kind}; give its compute()"
         )
+    if hasattr(value, "toarray") and not hasattr(value, "__array__"):
+        raise InputError(f"{name}: expected a dense array, got a sparse {kind}; give its toarray()")
     if "xarray" in libraries:
         if not hasattr(value, "data"):
             raise InputError(f"{name}: expected one array, got an xarray {kind} of several")
@@ -186,6 +182,15 @@ def has_mask(value: object) -> bool:
     if not isinstance(value, (list, tuple)):
         return False
     return any(has_mask(item) for item in value if isinstance(item, HOLDERS))
+
+
+def refuse_mask(name: str, value: object) -> None:
+    """Refuse what NumPy, and all that asks NumPy, would read as if it were not masked."""
+    if has_mask(value):
+        raise InputError(
+            f"{name}: expected a value everywhere, got a masked array with masked entries; leave "
+            "them out, or give filled(...) of it"
+        )
 
 
 def _detached(tensor: Any) -> Array:

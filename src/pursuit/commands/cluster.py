@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from pursuit.base.cluster import EXTRA
-from pursuit.base.errors import InputError, MissingExtra, PursuitError, one_line
+from pursuit.base.cluster import require
+from pursuit.base.errors import InputError, PursuitError, one_line
 from pursuit.base.validation import count
 
+ON_WORKERS = "encoding on workers"
 SECONDS = "10s"
 """To wait for a scheduler that may not be there."""
 
@@ -37,19 +39,29 @@ def on_cluster(
 def _started(workers: int | None) -> Iterator[Any]:
     """Processes with one thread each, for as long as the command runs."""
     number = count("workers", workers, minimum=1)
-    distributed = _distributed()
+    distributed = require("distributed", ON_WORKERS)
     with (
         distributed.LocalCluster(
-            n_workers=number, threads_per_worker=1, processes=True, dashboard_address=":0"
+            n_workers=number,
+            threads_per_worker=1,
+            processes=True,
+            dashboard_address=":0",
+            preload=[__name__],
         ) as cluster,
         distributed.Client(cluster) as client,
     ):
         yield client
 
 
+def dask_setup(worker: object) -> None:
+    """Dask calls this in a worker: Ctrl-C reaches all processes, and this one ends with the
+    command, without a traceback of its own."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+
 @contextmanager
 def _connected(address: str) -> Iterator[Any]:
-    distributed = _distributed()
+    distributed = require("distributed", ON_WORKERS)
     try:
         client = distributed.Client(address, timeout=SECONDS)
     except (OSError, ValueError, TimeoutError) as error:
@@ -59,11 +71,3 @@ def _connected(address: str) -> Iterator[Any]:
         ) from None
     with client:
         yield client
-
-
-def _distributed() -> Any:
-    try:
-        import distributed
-    except ImportError:
-        raise MissingExtra(EXTRA, "encoding on workers") from None
-    return distributed

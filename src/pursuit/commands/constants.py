@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
-from pursuit.atoms import Dictionary
+from pursuit.atoms.dictionary import Dictionary
 from pursuit.commands.options import in_options
 from pursuit.files import READABLE
 from pursuit.files.tables import read_matrix

@@ -10,7 +10,7 @@ import typer
 from pursuit.base.archive import whole_file
 from pursuit.base.errors import InputError
 from pursuit.base.progress import bar
-from pursuit.commands.options import in_options, new_file
+from pursuit.commands.options import Force, in_options, new_file
 from pursuit.encoding.folder import StoredCodes, open_folder
 from pursuit.files import READABLE
 from pursuit.files.npy import npy_header
@@ -29,9 +29,7 @@ def decode(
     columns: Annotated[
         bool, typer.Option("--columns", help="Atoms, and the signals written, are columns.")
     ] = False,
-    force: Annotated[
-        bool, typer.Option("--force", help="Write over a file that is there.")
-    ] = False,
+    force: Force = False,
     variable: Annotated[
         str | None, typer.Option(help="The name of the atoms in their file.", metavar="NAME")
     ] = None,

@@ -11,7 +11,7 @@ import typer
 
 from pursuit.base.errors import InputError
 from pursuit.base.precision import norm
-from pursuit.commands.options import in_options, new_file
+from pursuit.commands.options import Resume, in_options, new_file
 from pursuit.files.sounds import read_sound
 
 if TYPE_CHECKING:
@@ -64,9 +64,7 @@ def decompose(
     columns: Annotated[
         bool, typer.Option("--columns", help="The columns of the .npy file are channels.")
     ] = False,
-    resume: Annotated[
-        bool, typer.Option("--resume", help="Continue a run that was stopped.")
-    ] = False,
+    resume: Resume = False,
     force: Annotated[
         bool, typer.Option("--force", help="Write over files that are there.")
     ] = False,
@@ -91,8 +89,7 @@ def decompose(
             )
         new_file(figure, force, "--figure")
     saved = out.with_name(f"{out.name}.checkpoint")
-    names = {**OPTIONS, "signal": str(sound), "b": str(sound)}
-    with in_options(names), _telling_how_to_resume(saved):
+    with in_options({**OPTIONS, "signal": str(sound)}), _telling_how_to_resume(saved):
         samples, hertz = read_sound(sound, rate, columns)
         book = decompose_signal(
             samples,

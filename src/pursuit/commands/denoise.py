@@ -9,7 +9,7 @@ import typer
 
 from pursuit.base.archive import whole_file
 from pursuit.base.errors import InputError
-from pursuit.commands.options import different_files, in_options, new_file
+from pursuit.commands.options import Force, Seed, Threads, different_files, in_options, new_file
 from pursuit.files.pictures import kind_of, read_picture, write_picture
 
 if TYPE_CHECKING:
@@ -34,13 +34,9 @@ def denoise(
         Path | None,
         typer.Option("--atoms", help="Draw the atoms that were learned (.png).", metavar="FILE"),
     ] = None,
-    force: Annotated[
-        bool, typer.Option("--force", help="Write over a file that is there.")
-    ] = False,
-    seed: Annotated[int, typer.Option(help="Of all draws.", metavar="NUMBER")] = 0,
-    threads: Annotated[
-        int | None, typer.Option(help="Threads; all cores if not given.", metavar="NUMBER")
-    ] = None,
+    force: Force = False,
+    seed: Seed = 0,
+    threads: Threads = None,
 ) -> None:
     """Take noise off a photograph, by a dictionary of its own patches.
 

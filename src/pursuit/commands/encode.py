@@ -12,7 +12,7 @@ import typer
 from pursuit.atoms.cone import Cone
 from pursuit.base.errors import InputError
 from pursuit.commands.cluster import on_cluster
-from pursuit.commands.options import in_options
+from pursuit.commands.options import Resume, Signals, SignalsName, Threads, in_options
 from pursuit.encoding import encode as encode_signals
 from pursuit.encoding.chunks import from_npy, from_zarr, in_memory, is_zarr
 from pursuit.encoding.marks import FINISHED
@@ -43,7 +43,7 @@ INTERRUPTED = 130
 
 
 def encode(
-    signals: Annotated[Path, typer.Argument(help="The signals: .npy, .zarr, .npz, .mat or .csv.")],
+    signals: Signals,
     dictionary: Annotated[Path, typer.Option(help=f"The atoms: {READABLE}.", metavar="FILE")],
     out: Annotated[
         Path, typer.Option("--out", "-o", help="A new folder for the codes.", metavar="DIR")
@@ -77,21 +77,15 @@ def encode(
     seed: Annotated[
         int, typer.Option(help="Of the methods with random directions.", metavar="NUMBER")
     ] = 0,
-    resume: Annotated[
-        bool, typer.Option("--resume", help="Continue a run that was stopped.")
-    ] = False,
+    resume: Resume = False,
     columns: Annotated[
         bool, typer.Option("--columns", help="Both files have signals and atoms as columns.")
     ] = False,
-    variable: Annotated[
-        str | None, typer.Option(help="The name of the signals in their file.", metavar="NAME")
-    ] = None,
+    variable: SignalsName = None,
     dictionary_variable: Annotated[
         str | None, typer.Option(help="The name of the atoms in their file.", metavar="NAME")
     ] = None,
-    threads: Annotated[
-        int | None, typer.Option(help="Threads; all cores if not given.", metavar="NUMBER")
-    ] = None,
+    threads: Threads = None,
     workers: Annotated[
         int | None,
         typer.Option(help="Processes of this machine in place of threads.", metavar="NUMBER"),

@@ -12,7 +12,16 @@ import typer
 from pursuit.base.archive import whole_file
 from pursuit.base.errors import InputError
 from pursuit.commands.encode import INTERRUPTED, read_signals
-from pursuit.commands.options import different_files, in_options, new_file
+from pursuit.commands.options import (
+    Force,
+    Seed,
+    Signals,
+    SignalsName,
+    Threads,
+    different_files,
+    in_options,
+    new_file,
+)
 from pursuit.files.tables import read_matrix
 from pursuit.learning import learn as learn_atoms
 
@@ -41,7 +50,7 @@ OPTIONS = {
 
 
 def learn(
-    signals: Annotated[Path, typer.Argument(help="The signals: .npy, .zarr, .npz, .mat or .csv.")],
+    signals: Signals,
     atoms: Annotated[int, typer.Option(help="How many atoms to learn.", metavar="NUMBER")],
     out: Annotated[
         Path, typer.Option("--out", "-o", help="The dictionary to write (.npy).", metavar="FILE")
@@ -69,10 +78,8 @@ def learn(
     max_time: Annotated[
         float | None, typer.Option(help="Stop after so many seconds.", metavar="NUMBER")
     ] = None,
-    force: Annotated[
-        bool, typer.Option("--force", help="Write over a file that is there.")
-    ] = False,
-    seed: Annotated[int, typer.Option(help="Of all draws.", metavar="NUMBER")] = 0,
+    force: Force = False,
+    seed: Seed = 0,
     checkpoint: Annotated[
         Path | None, typer.Option(help="Keep the state in this file.", metavar="FILE")
     ] = None,
@@ -82,12 +89,8 @@ def learn(
     columns: Annotated[
         bool, typer.Option("--columns", help="Signals, and the atoms written, are columns.")
     ] = False,
-    variable: Annotated[
-        str | None, typer.Option(help="The name of the signals in their file.", metavar="NAME")
-    ] = None,
-    threads: Annotated[
-        int | None, typer.Option(help="Threads; all cores if not given.", metavar="NUMBER")
-    ] = None,
+    variable: SignalsName = None,
+    threads: Threads = None,
 ) -> None:
     """Learn a dictionary: unit atoms of which a few make each signal.
 

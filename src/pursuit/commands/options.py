@@ -1,4 +1,4 @@
-"""Errors in the words of the command line: options, where functions speak of arguments."""
+"""Options that commands share, and errors in their words where functions speak of arguments."""
 
 from __future__ import annotations
 
@@ -6,9 +6,23 @@ import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Annotated
+
+import typer
 
 from pursuit.base.archive import writable_path
 from pursuit.base.errors import InputError, PursuitError
+
+Signals = Annotated[Path, typer.Argument(help="The signals: .npy, .zarr, .npz, .mat or .csv.")]
+SignalsName = Annotated[
+    str | None, typer.Option(help="The name of the signals in their file.", metavar="NAME")
+]
+Threads = Annotated[
+    int | None, typer.Option(help="Threads; all cores if not given.", metavar="NUMBER")
+]
+Seed = Annotated[int, typer.Option(help="Of all draws.", metavar="NUMBER")]
+Resume = Annotated[bool, typer.Option("--resume", help="Continue a run that was stopped.")]
+Force = Annotated[bool, typer.Option("--force", help="Write over a file that is there.")]
 
 TOLERANCES = ("rtol", "atol", "tol")
 """Names that stand for nothing else in a sentence, as those with an underscore do."""

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from pursuit.commands.options import in_options, new_file
+from pursuit.commands.options import Force, in_options, new_file
 from pursuit.files.sounds import Sound, write_sound
 
 
@@ -16,9 +16,7 @@ def rebuild(
     out: Annotated[
         Path, typer.Option("--out", "-o", help="The sound, .wav or .npy.", metavar="FILE")
     ],
-    force: Annotated[
-        bool, typer.Option("--force", help="Write over a file that is there.")
-    ] = False,
+    force: Force = False,
 ) -> None:
     """Write the sum of the atoms of a book as sound.
 

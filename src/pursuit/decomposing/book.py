@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from pursuit.atoms.frames import WIDTH
+from pursuit.base import html
 from pursuit.base.errors import InputError
 from pursuit.base.precision import norm
 from pursuit.base.validation import Array, real_array, shown
@@ -134,30 +135,26 @@ class Book:
 
     def __repr__(self) -> str:
         lines = [self._title()]
-        if len(self):
-            lines.append("   frequency        time   scale   phase   amplitude")
-        for f, t, L, phase, a in self._first(SHOWN):
-            lines.append(f"{f:12.6g}{t:12.6g}{L:8d}{phase:8.3f}{a:12.5g}")
+        names, first = self._first(SHOWN)
+        rows = [names, *first] if first else []
+        lines += ["".join(f" {cell:>11}" for cell in row) for row in rows]
         if len(self) > SHOWN:
             lines.append(f"   … and {len(self) - SHOWN:,} more")
         return "\n".join(lines)
 
     def _repr_html_(self) -> str:
-        from pursuit.base import html
-
         curve = html.sparkline(self.energy, "energies of the atoms in the order found")
-        first = [
-            (f"{f:.6g}", f"{t:.6g}", str(L), f"{p:.3f}", f"{a:.5g}")
-            for f, t, L, p, a in self._first(SHOWN)
-        ]
-        names = ("frequency", "time", "scale", "phase", "amplitude")
         found = html.facts({}, {"energies, in the order found": curve})
-        return html.page(self._title(), found, html.columns(names, first))
+        return html.page(self._title(), found, html.columns(*self._first(SHOWN)))
 
-    def _first(self, count: int) -> list[tuple[Any, ...]]:
-        names = ("frequency", "time", "scale", "phase", "amplitude")
-        columns = (getattr(self, name)[:count].tolist() for name in names)
-        return list(zip(*columns, strict=True))
+    def _first(self, count: int) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
+        """The names of columns that are shown, and the first rows."""
+        names = COLUMNS[1 if self.channels is not None else 2 :]
+        columns = (
+            [str(v) if name in WHOLE else f"{v:.6g}" for v in getattr(self, name)[:count].tolist()]
+            for name in names
+        )
+        return names, list(zip(*columns, strict=True))
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write a .npz file with a checksum, or a .csv file for other programs."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -88,6 +89,9 @@ def decompose(
     if flag("resume", resume) and checkpoint is None:
         raise InputError("resume: expected a checkpoint to go on from, got none")
     limit = rows.shape[1] if max_atoms is None else count("max_atoms", max_atoms, minimum=1)
+    # In a unit of its own, a power of two: squares of 1e±200 are no numbers, and no bit changes.
+    exponent = int(np.frexp(np.abs(rows).max())[1])
+    rows = np.ldexp(rows, -exponent)
     parts = rows[None] if one or flag("shared", shared) else rows[:, None]
     margin = lengths[0] // 2
     atoms = Gabor(rows.shape[1] + 2 * margin, lengths, hop, channels=parts.shape[1])
@@ -106,7 +110,8 @@ def decompose(
             resume=file if resume and file is not None and file.exists() else None,
         )
         books.append(_book(result, part, atoms, margin, hertz, k))
-    return joined(books, None if one else len(rows))
+    book = joined(books, None if one else len(rows))
+    return replace(book, amplitude=np.ldexp(book.amplitude, exponent))
 
 
 def _book(result: Result, rows: Array, atoms: Gabor, margin: int, rate: float, first: int) -> Book:
@@ -146,15 +151,15 @@ def _rows(signal: object) -> tuple[Array, bool]:
             f"signal: expected samples, or channels as rows, got shape {samples.shape}"
         )
     rows = np.atleast_2d(samples).astype(np.float64)
-    silent = np.flatnonzero(~rows.any(axis=1))
-    if len(silent):
-        which = "it is" if len(rows) == 1 else f"channel {silent[0]} is"
-        raise InputError(f"signal: {which} silent, all samples are 0; expected something to find")
     if rows.shape[0] > rows.shape[1]:
         raise InputError(
             f"signal: expected channels as rows, got {rows.shape[0]} channels of {rows.shape[1]} "
             "samples; give its transpose"
         )
+    silent = np.flatnonzero(~rows.any(axis=1))
+    if len(silent):
+        which = "it is" if len(rows) == 1 else f"channel {silent[0]} is"
+        raise InputError(f"signal: {which} silent, all samples are 0; expected something to find")
     return rows, samples.ndim == 1
 
 

@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 
 COLUMNS, ROWS = 800, 400
 """Pixels of the picture."""
-REACH = 3.0
-"""Standard deviations of an atom that are drawn."""
+REACH = 5.3
+"""Standard deviations of an atom that are drawn: there it is 60 dB down, which is what is shown."""
 
 
 def density(book: Book, columns: int = COLUMNS, rows: int = ROWS) -> tuple[Array, float]:

@@ -1,6 +1,6 @@
 """Blocks of signals through random pursuit and the paper's accelerated methods.
 
-Each signal is run as `solve` runs it, with draws of its own (`runs.block_draws`), until its own
+Each signal is run as `solve` runs it, with draws of its own (`runs.Draws`), until its own
 stopping rule is met. There are two forms:
 
 * **gram**: correlations are kept up to date by rows of the Gram matrix;
@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from pursuit.atoms import Dictionary
+from pursuit.atoms.dictionary import Dictionary
 from pursuit.base.errors import InputError
 from pursuit.base.threads import single_threaded_blas
 from pursuit.base.validation import Array
@@ -38,8 +38,8 @@ from pursuit.kernels.layouts import Piece
 from pursuit.kernels.pursuit import GOING, Block
 from pursuit.kernels.runs import Record, Setting, Watch, close
 from pursuit.methods import NAMED
-from pursuit.objectives import SquaredDistance
 from pursuit.objectives.problem import Problem
+from pursuit.objectives.quadratic import SquaredDistance
 from pursuit.solving.running import REFRESH
 
 BLOCK_WORK = 2**24

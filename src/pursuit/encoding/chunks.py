@@ -9,7 +9,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from pursuit.base.cluster import in_words, require_dask
+from pursuit.base.cluster import in_words, require
 from pursuit.base.errors import InputError
 from pursuit.base.validation import REAL_KINDS, Array
 from pursuit.encoding.rows import SignalRows, flat, npy_rows
@@ -19,6 +19,7 @@ TASK_BYTES = 2**24
 """About what one task reads, where nobody has said how to cut a file."""
 
 ON_CLUSTER = "encoding on a cluster"
+FROM_ZARR = "encoding a zarr array"
 
 
 class DaskArray(Protocol):
@@ -84,22 +85,39 @@ def is_zarr(signals: object) -> bool:
 
 def _is_array_of(library: str, value: object) -> bool:
     modules = {parent.__module__.partition(".")[0] for parent in type(value).__mro__}
-    return library in modules and hasattr(value, "chunks") and hasattr(value, "dtype")
+    # Of the class: a delayed value has whatever attribute it is asked for.
+    kind = type(value)
+    return library in modules and hasattr(kind, "chunks") and hasattr(kind, "dtype")
 
 
 def from_zarr(signals: Any) -> Any:
     """A zarr array, or that of a path, as a dask array of chunks that are worth a task."""
-    dask_array = require_dask("encoding a zarr array")
-    if not isinstance(signals, (str, os.PathLike)):
-        return _worthwhile(dask_array.from_zarr(signals))
-    with reading(Path(signals)):
-        array = dask_array.from_zarr(os.fspath(Path(signals).resolve()))
-    return _worthwhile(array)
+    dask_array, zarr = (require(module, FROM_ZARR) for module in ("dask.array", "zarr"))
+    if isinstance(signals, (str, os.PathLike)):
+        path = Path(signals)
+        with reading(path):
+            signals = zarr.open_array(path.resolve(), mode="r")
+    else:
+        path = Path(str(signals.store_path).removeprefix("file://"))
+    stored = ZarrFile(signals, path)
+    return _worthwhile(dask_array.from_array(stored, chunks=signals.chunks, asarray=False))
+
+
+class ZarrFile:
+    """A zarr array; of a chunk that is damaged, one sentence says where it is."""
+
+    def __init__(self, array: Any, path: Path) -> None:
+        self.array, self.path = array, path
+        self.shape, self.dtype, self.ndim = array.shape, array.dtype, array.ndim
+
+    def __getitem__(self, key: Any) -> Array:
+        with reading(self.path):
+            return np.asarray(self.array[key])
 
 
 def from_npy(path: str | os.PathLike[str], columns: bool = False, rows: int | None = None) -> Any:
     """The array of a .npy file, as a dask array whose chunks are read where they are needed."""
-    dask_array = require_dask(ON_CLUSTER)
+    dask_array = require("dask.array", ON_CLUSTER)
     file = NpyFile(Path(path).resolve(), columns)
     chunks = (rows or _rows_of_a_task(file.shape, file.dtype), *file.shape[1:])
     return dask_array.from_array(file, chunks=chunks, asarray=False)
@@ -124,7 +142,7 @@ class NpyFile:
 def in_memory(array: Array) -> Any:
     """An array of this process as a dask array: its chunks are sent to whoever encodes them."""
     rows = _rows_of_a_task(array.shape, array.dtype)
-    return require_dask(ON_CLUSTER).from_array(array, chunks=(rows, *array.shape[1:]))
+    return require("dask.array", ON_CLUSTER).from_array(array, chunks=(rows, *array.shape[1:]))
 
 
 def _worthwhile(array: Any) -> Any:

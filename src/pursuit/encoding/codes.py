@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 
+from pursuit.base import html
 from pursuit.base.archive import ArchiveKind, load_archive, save_archive
 from pursuit.base.errors import InputError
 from pursuit.base.status import Status
@@ -251,8 +252,6 @@ class Codes:
     __repr__ = __str__
 
     def _repr_html_(self) -> str:
-        from pursuit.base import html
-
         curve = html.distribution(self.residual_norms, "residual norms, largest first")
         return html.page("Codes", html.facts(self._facts(), {"residual norms, sorted": curve}))
 

@@ -7,14 +7,14 @@ from functools import cached_property
 
 import numpy as np
 
-from pursuit.atoms import Dictionary
+from pursuit.atoms.dictionary import Dictionary
 from pursuit.base.progress import Silent
 from pursuit.base.validation import Array
 from pursuit.encoding.accelerated import losses
 from pursuit.encoding.runs import BLOCK, MethodArrays, rules_of, run_batch
 from pursuit.methods import Method, accelerated
-from pursuit.objectives import SquaredDistance
 from pursuit.objectives.problem import Problem
+from pursuit.objectives.quadratic import SquaredDistance
 
 RESOLUTION = 1e-12
 """Losses below this share of the first one are rounding, and equal."""

@@ -14,7 +14,7 @@ from pursuit.base.cores import thread_count
 from pursuit.base.errors import InputError
 from pursuit.base.progress import bar
 from pursuit.base.threads import single_threaded_blas
-from pursuit.base.validation import Array, count, flag, non_negative, one_of
+from pursuit.base.validation import Array, count, extent, flag, non_negative, one_of
 from pursuit.encoding.chunks import DaskArray
 from pursuit.encoding.codes import Codes
 from pursuit.encoding.limits import Limits, limits
@@ -88,7 +88,7 @@ class Encoder:
         given = real_rows("atoms", atoms) if known is None else known.matrix
         self.shape = given.shape[1:] if known is None else known.shape
         self.matrix = given.reshape(len(given), -1)
-        self.expected = UNKNOWN if expected is None else count("expected", expected, minimum=1)
+        self.expected = UNKNOWN if expected is None else extent("expected", expected)
         self._counts = n_nonzero, max_iter
         self._limits()
         self._seed = count("seed", seed)

@@ -13,8 +13,8 @@ import dask.array as da
 import numpy as np
 from dask.base import tokenize
 
-from pursuit.base.cluster import SharedValue, graphs_up_to, in_words, shared_node
-from pursuit.base.errors import InputError, MissingExtra
+from pursuit.base.cluster import SharedValue, graphs_up_to, in_words, require, shared_node
+from pursuit.base.errors import InputError
 from pursuit.base.validation import Array
 from pursuit.encoding.chunks import Chunks
 from pursuit.encoding.codes import Codes, decoder
@@ -119,6 +119,10 @@ class LazyCodes:
             codes: Codes = dask.compute(self, **options)[0]
         return codes
 
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
+        """The codes as a dense array, computed, as those of a dask array are."""
+        return self.compute().__array__(dtype, copy)
+
     def persist(self, **options: Any) -> LazyCodes:
         """The same, computed and kept where it was computed."""
         with self._computing():
@@ -133,10 +137,7 @@ class LazyCodes:
 
     def to_zarr(self, store: str | os.PathLike[str], **options: Any) -> None:
         """Write the five arrays to a new zarr group; what it is about goes to its attributes."""
-        try:
-            import zarr
-        except ImportError:
-            raise MissingExtra("dask", "writing a zarr group") from None
+        zarr = require("zarr", "writing a zarr group")
         rows = max(self.parts.chunks[0])
         path = os.fspath(store) if isinstance(store, os.PathLike) else store
         try:

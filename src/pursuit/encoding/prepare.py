@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from pursuit.base.errors import InputError
+from pursuit.base.lengths import refuse_endless
 from pursuit.base.threads import for_each_block
 from pursuit.base.validation import Array, plain_array
 from pursuit.kernels.layouts import COMFORT, Signals
@@ -58,7 +59,7 @@ def prepare_signals(rows: Array, dtype: np.dtype[Any], start: int) -> Signals:
         unscale[odd] = _divide_powers(x, odd)
         sum_squares(x, norm2)
         with np.errstate(over="ignore"):
-            _refuse_endless("signals", "signal", np.sqrt(norm2) * unscale, start)
+            refuse_endless("signals", "signal", np.sqrt(norm2) * unscale, start)
     return Signals(x, norm2, unscale)
 
 
@@ -80,7 +81,7 @@ def prepare_atoms(
     rows = rows.copy() if np.may_share_memory(rows, matrix) else rows
     with np.errstate(over="ignore"):
         scale = _divide_norms(rows, norm2, odd) if unit_atoms else _divide_one_power(rows)
-    _refuse_endless("atoms", "atom", scale, 0)
+    refuse_endless("atoms", "atom", scale, 0)
     return measured(rows, _norms2(rows, threads)), scale
 
 
@@ -142,15 +143,6 @@ def _refuse_nonfinite(name: str, what: str, rows: Array, odd: Array, start: int)
                 f"{name}: expected finite numbers, got {rows[r, bad[0]]} "
                 f"in {what} {start + r}, entry {bad[0]}"
             )
-
-
-def _refuse_endless(name: str, what: str, norms: Array, start: int) -> None:
-    if not np.isfinite(norms).all():
-        longest = start + int(np.argmax(norms))
-        raise InputError(
-            f"{name}: the norm of {what} {longest} is outside the range of float64; expected a "
-            "larger unit"
-        )
 
 
 def _nearly_unit(norm2: Array, dtype: np.dtype[Any]) -> bool:

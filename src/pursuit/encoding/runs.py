@@ -128,19 +128,6 @@ def segments(steps: int) -> Iterator[Span]:
     return ((start, min(start + SEGMENT, steps)) for start in range(0, steps, SEGMENT))
 
 
-def block_draws(
-    rules: MethodArrays, signals: int, seed: int, block: int, steps: int
-) -> tuple[Array, Array]:
-    """All picks and probes of a block of signals, a row for each of them.
-
-    With ``Replay(picks[i])`` and ``Replay(probes[i])`` for its random directions, `solve` takes
-    the steps of signal i of the block.
-    """
-    draws = Draws(rules, signals, seed, block)
-    picks, probes = zip(*(draws(span) for span in segments(steps)), strict=True)
-    return np.concatenate(picks, axis=1), np.concatenate(probes, axis=1)
-
-
 def rules_of(method: Method, problem: Problem) -> MethodArrays | None:
     """`method` as arrays, or None where one of its rules has no such form.
 

@@ -6,15 +6,15 @@ from collections.abc import Iterator
 from typing import Any, Self
 
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
-from sklearn.utils import check_array
 from sklearn.utils.validation import check_is_fitted
 
 from pursuit.atoms.cone import Cone
 from pursuit.base.errors import InputError
 from pursuit.base.validation import Array, count, flag
 from pursuit.encoding import Encoder
-from pursuit.estimators.door import FLOATS, Checked, clipped, seed, threads
+from pursuit.estimators.door import Checked, clipped, numbers, seed, threads
 from pursuit.learning import learn
+from pursuit.learning.signals import exponent_of
 
 
 class Coding(Checked, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
@@ -60,7 +60,7 @@ class Coding(Checked, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
     def inverse_transform(self, X: Any) -> Array:
         """The rows that codes stand for: ``X @ components_``."""
         check_is_fitted(self)
-        codes = check_array(X, dtype=FLOATS, accept_sparse=True)
+        codes = numbers("X", X, accept_sparse=True)
         if codes.shape[1] != len(self.components_):
             raise InputError(
                 f"X: expected codes over {len(self.components_)} atoms, got shape {codes.shape}"
@@ -158,7 +158,7 @@ class PursuitCoder(Coding):
         return self
 
     def _given(self, features: int) -> Array:
-        atoms: Array = check_array(self.dictionary, dtype=FLOATS, input_name="dictionary")
+        atoms: Array = numbers("dictionary", self.dictionary)
         if atoms.shape[1] != features:
             raise InputError(
                 f"dictionary: expected atoms of {features} entries, as many as X has features, "
@@ -263,7 +263,6 @@ class PursuitDictionary(Coding):
     def fit(self, X: Any, y: Any = None) -> Self:
         """Learn from all rows of X, anew."""
         from pursuit.learning.continued import after
-        from pursuit.learning.signals import exponent_of
 
         X, n, k, first = self._begin(X)
         drawn, crew = seed(self.random_state), threads(self.n_jobs)
@@ -314,7 +313,7 @@ class PursuitDictionary(Coding):
         """X, the numbers of atoms, in all and of a code, and the first atoms where given."""
         X, first = _dense(self._rows(X, reset=True)), None
         if self.dict_init is not None:
-            first = check_array(self.dict_init, dtype=FLOATS, input_name="dict_init")
+            first = numbers("dict_init", self.dict_init)
         n = self.n_components
         if n is None:
             n = min(X.shape) if first is None else len(first)

@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 from joblib import effective_n_jobs
-from sklearn.utils import check_random_state
+from sklearn.utils import check_array, check_random_state
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
 from pursuit.base.errors import InputError
-from pursuit.base.validation import Array, count, shown
+from pursuit.base.validation import Array, count, refuse_mask, shown
 
 FLOATS = (np.float64, np.float32)
 """Types that stay what they are; others become the first."""
@@ -35,10 +35,13 @@ class Checked:
         """X, a sample in each row; `reset` where the estimator is fitted to it."""
         if not reset:
             check_is_fitted(self)
+        refuse_mask("X", X)
         return validate_data(self, X, reset=reset, **self._kinds)
 
     def _pairs(self, X: Any, y: Any, *, numeric: bool = True, **checks: Any) -> tuple[Any, Array]:
         """X and y to be fitted to; numbers of y are of the type of X."""
+        refuse_mask("X", X)
+        refuse_mask("y", y)
         X, y = validate_data(self, X, y, y_numeric=numeric, **self._kinds, **checks)
         return X, np.asarray(y, X.dtype) if numeric else np.asarray(y)
 
@@ -48,10 +51,17 @@ class Checked:
         return {"dtype": FLOATS, "accept_sparse": accepted}
 
 
+def numbers(name: str, value: Any, dtype: Any = FLOATS, **checks: Any) -> Any:
+    """An argument as an array, checked as scikit-learn does."""
+    refuse_mask(name, value)
+    return check_array(value, dtype=dtype, input_name=name, **checks)
+
+
 def sample_weights(sample_weight: Any, X: Any) -> Array | None:
     """The weights of the rows of X; None where all are alike."""
     if sample_weight is None:
         return None
+    refuse_mask("sample_weight", sample_weight)
     weights: Array = _check_sample_weight(sample_weight, X, dtype=X.dtype, ensure_non_negative=True)
     if not weights.any():
         raise InputError("sample_weight: expected numbers that are not all zero, got zeros alone")

@@ -6,11 +6,10 @@ from typing import Any
 
 import numpy as np
 from scipy.linalg import get_lapack_funcs, solve_triangular
-from sklearn.utils import check_array
 
 from pursuit.base.errors import InputError
-from pursuit.base.validation import Array
-from pursuit.estimators.door import FLOATS
+from pursuit.base.validation import Array, real_array
+from pursuit.estimators.door import numbers
 from pursuit.estimators.orthogonal import PursuitLimits, coefficient_path
 
 
@@ -59,8 +58,8 @@ def orthogonal_mp(
     n_iters : int or list of int
         If `return_n_iter`.
     """
-    X = check_array(X, dtype=FLOATS, input_name="X")
-    y = check_array(y, dtype=X.dtype, ensure_2d=False, input_name="y")
+    X = numbers("X", X)
+    y = numbers("y", y, X.dtype, ensure_2d=False)
     if y.ndim > 2 or len(y) != len(X):
         raise InputError(f"y: expected {len(X)} rows, as many as X has, got shape {y.shape}")
     limits = PursuitLimits.checked(n_nonzero_coefs, tol, X.shape[1], unit_atoms, positive)
@@ -106,8 +105,8 @@ def orthogonal_mp_gram(
     Of all X with this Gram matrix a Cholesky factor is one: with XᵀX = RᵀR the columns of R and
     the target R⁻ᵀ(Xᵀy) have the same inner products as those that are not known.
     """
-    gram = check_array(Gram, dtype=FLOATS, input_name="Gram")
-    moments = check_array(Xy, dtype=gram.dtype, ensure_2d=False, input_name="Xy")
+    gram = numbers("Gram", Gram)
+    moments = numbers("Xy", Xy, gram.dtype, ensure_2d=False)
     n = len(gram)
     if gram.shape != (n, n) or moments.ndim > 2 or len(moments) != n:
         raise InputError(
@@ -142,7 +141,7 @@ def _with_hidden(columns: Array, targets: Array, norms_squared: Any) -> tuple[Ar
     """One more entry: what of each target no column sees."""
     if norms_squared is None:
         raise InputError("norms_squared: expected ‖y‖² of each target, which tol needs, got None")
-    norms2 = np.atleast_1d(np.asarray(norms_squared, np.float64))
+    norms2 = np.atleast_1d(real_array("norms_squared", norms_squared, minimum=0)).astype(np.float64)
     if norms2.shape != (len(targets),):
         raise InputError(
             f"norms_squared: expected one for each of {len(targets)} targets, got {norms2.shape}"

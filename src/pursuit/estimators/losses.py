@@ -10,9 +10,10 @@ import numpy as np
 
 from pursuit.atoms.coordinates import Coordinates
 from pursuit.base.validation import Array, one_of
-from pursuit.objectives import Huber, LeastSquares, Logistic, Poisson
 from pursuit.objectives.base import Objective
-from pursuit.objectives.regression import Squares
+from pursuit.objectives.classification import Logistic
+from pursuit.objectives.quadratic import LeastSquares
+from pursuit.objectives.regression import Huber, Poisson, Squares
 from pursuit.solving.driver import solve
 
 Make = Callable[..., Objective]

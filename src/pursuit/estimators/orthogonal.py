@@ -11,6 +11,7 @@ from sklearn.base import BaseEstimator, MultiOutputMixin, RegressorMixin
 from sklearn.model_selection import check_cv
 from sklearn.utils.validation import check_is_fitted
 
+from pursuit import plots
 from pursuit.atoms.cone import Cone
 from pursuit.base.validation import Array, flag, non_negative
 from pursuit.encoding import Codes, encode
@@ -271,8 +272,6 @@ class OrthogonalMatchingPursuitCV(LinearPrediction, RegressorMixin, BaseEstimato
 
     def plot(self, ax: Axes | None = None) -> Axes:
         """Mean squared error against the number of coefficients, with its spread over the folds."""
-        from pursuit import plots
-
         check_is_fitted(self)
         sizes = np.arange(1, self.mse_path_.shape[1] + 1)
         ax = plots.scores(sizes, self.mse_path_, self.n_nonzero_coefs_, ax=ax)

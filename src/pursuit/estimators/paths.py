@@ -10,6 +10,7 @@ import numpy as np
 from scipy.sparse import csr_array
 from sklearn.exceptions import ConvergenceWarning
 
+from pursuit import plots
 from pursuit.atoms.coordinates import Coordinates
 from pursuit.base.status import Status
 from pursuit.base.validation import Array
@@ -62,8 +63,6 @@ class CoefficientPath:
 
     def plot(self, ax: Axes | None = None, *, names: Any = None) -> Axes:
         """Coefficients times the scales of their features; see `pursuit.plots.coefficients`."""
-        from pursuit import plots
-
         used = np.unique(self.coefs.indices)
         curves = self.coefs[:, used].toarray() * self.scale[used]
         named = [f"feature {j}" if names is None else str(names[j]) for j in used.tolist()]

@@ -14,6 +14,7 @@ from sklearn.model_selection import check_cv
 from sklearn.utils.extmath import safe_sparse_dot
 from sklearn.utils.validation import check_is_fitted
 
+from pursuit import plots
 from pursuit.base.errors import InputError
 from pursuit.base.validation import Array, one_of
 from pursuit.estimators.door import clipped
@@ -82,8 +83,6 @@ class Selecting(GreedyModel):
     def plot(self, ax: Axes | None = None, *, row: int | None = None) -> Axes:
         """Scores against the number of features, with their spread over the folds; for a `row` of
         `coef_` its coefficients."""
-        from pursuit import plots
-
         if row is not None:
             return super().plot(ax, row=row)
         check_is_fitted(self)

@@ -9,7 +9,7 @@ from functools import cached_property
 import numpy as np
 
 from pursuit import geometry, methods
-from pursuit.atoms import Dictionary
+from pursuit.atoms.dictionary import Dictionary
 from pursuit.base.validation import Array
 from pursuit.methods import Method
 from pursuit.plots import HUGE

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from pursuit.atoms import Dictionary
+from pursuit.atoms.dictionary import Dictionary
 from pursuit.base.progress import Silent
 from pursuit.base.threads import single_threaded_blas
 from pursuit.base.validation import Array, count

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from pursuit.atoms import Dictionary
+from pursuit.atoms.dictionary import Dictionary
 from pursuit.base.errors import InputError
 from pursuit.base.validation import Array, real_array
 from pursuit.files import data, open_arrays

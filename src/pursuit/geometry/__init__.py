@@ -4,6 +4,8 @@ Every function takes the set, or an objective and the set, on the atoms as given
 ``sampling=`` (a `Sampling` or probabilities; uniform where not given). What it returns behaves as
 a float and knows its kind, its proved interval and the theorem that it serves.
 
+Examples
+--------
 >>> from pursuit import Coordinates, geometry
 >>> geometry.nu_random(Coordinates(6))
 6 (exact; Theorem 9)

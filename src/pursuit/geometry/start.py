@@ -51,9 +51,12 @@ def gap(f: Objective, atoms: AtomSet, x: object | None = None) -> Constant:
     H = SpanHessian(quadratic, basis_of(atoms), tilt(atoms))
     parts, noise = _slopes(H, seen)
     if not H.clear:
-        half = _estimate(H, parts, 1, serves)
-        return Constant(half * half / 2, half.kind, serves)
-    size, error = length(parts / H.roots), noise / float(H.roots.min())
+        half = _estimate("ε_0", H, parts, 1, serves)
+        whole = half * half / 2
+        return Constant(whole if half == inf else in_range("ε_0", whole), half.kind, serves)
+    with np.errstate(over="ignore"):
+        size = length(parts / H.roots)
+    error = noise / float(H.roots.min())
     upper = float((size + error) / (1 - H.doubt))
     lower = float(max(size - error, 0.0) / (1 + H.doubt))
     ends = lower * lower / 2 - seen.off, in_range("ε_0", upper * upper / 2 + seen.off)
@@ -69,15 +72,16 @@ def _slopes(H: SpanHessian, seen: Slope) -> tuple[Array, float]:
     return H.axes.T @ (H.basis @ g), noise * H.stretch
 
 
-def _estimate(H: SpanHessian, parts: Array, power: int, serves: str) -> Constant:
+def _estimate(name: str, H: SpanHessian, parts: Array, power: int, serves: str) -> Constant:
     """‖H^(−power/2)g‖ over the directions that are clear; +inf with a slope along another."""
     flat = H.drowned
     if length(parts[flat]) > FLAT * length(parts):
         return Constant(inf, Kind.UPPER, serves)
     steps = parts[~flat]
-    for _ in range(power):
-        steps = steps / H.roots[~flat]
-    return Constant(length(steps), Kind.ESTIMATE, serves)
+    with np.errstate(over="ignore"):
+        for _ in range(power):
+            steps = steps / H.roots[~flat]
+    return Constant(in_range(name, length(steps)), Kind.ESTIMATE, serves)
 
 
 def level_radius(f: Objective, atoms: AtomSet, x0: object | None = None) -> Constant:
@@ -133,7 +137,7 @@ def _distance(
     H = SpanHessian(quadratic, dense(moments.frame), tilt(atoms))
     parts, noise = _slopes(H, seen)
     if H.deep_doubt >= 1:
-        return _estimate(H, parts, 2, serves)
+        return _estimate(_DISTANCE, H, parts, 2, serves)
     with np.errstate(over="ignore"):
         size = length(parts / H.roots / H.roots)
     error = noise / float(H.roots.min()) / float(H.roots.min())

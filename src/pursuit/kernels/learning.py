@@ -72,7 +72,31 @@ def add_statistics(
             gamma = np.float64(rows.values[columns.places[p]])
             for q in range(rows.indptr[i], rows.indptr[i + 1]):
                 a[rows.indices[q]] += gamma * rows.values[q]
-            _add(gamma, x[i], b)
+        _add_signals(columns, rows.values, x, j, b)
+
+
+@inlined
+def _add_signals(columns: CodesByAtom, values: Array, x: Array, j: int, target: Array) -> float:
+    """target += Σ γ_ij x_i over the signals that use atom j, and Σ γ_ij².
+
+    Four signals at a time: the target is read and written once for them.
+    """
+    signals, places = columns.signals, columns.places
+    p, end, weight = columns.indptr[j], columns.indptr[j + 1], 0.0
+    while p + 4 <= end:
+        r0, r1, r2, r3 = x[signals[p]], x[signals[p + 1]], x[signals[p + 2]], x[signals[p + 3]]
+        g0, g1 = np.float64(values[places[p]]), np.float64(values[places[p + 1]])
+        g2, g3 = np.float64(values[places[p + 2]]), np.float64(values[places[p + 3]])
+        for t in range(target.size):
+            target[t] += (g0 * r0[t] + g1 * r1[t]) + (g2 * r2[t] + g3 * r3[t])
+        weight += (g0 * g0 + g1 * g1) + (g2 * g2 + g3 * g3)
+        p += 4
+    while p < end:
+        gamma = np.float64(values[places[p]])
+        _add(gamma, x[signals[p]], target)
+        weight += gamma * gamma
+        p += 1
+    return weight
 
 
 @inlined
@@ -154,14 +178,8 @@ def sweep_residuals(
     for j in range(first, last):
         begin, end = columns.indptr[j], columns.indptr[j + 1]
         for t in range(d):
-            new[t] = 0.0
-        weight = 0.0
-        for p in range(begin, end):
-            gamma = np.float64(values[columns.places[p]])
-            weight += gamma * gamma
-            _add(gamma, residuals[columns.signals[p]], new)
-        for t in range(d):
-            old[t] = atoms[j, t]
+            new[t], old[t] = 0.0, atoms[j, t]
+        weight = _add_signals(columns, values, residuals, j, new)
         _add(weight, old, new)
         length = _clip(new, nonnegative)
         if not length > 0:

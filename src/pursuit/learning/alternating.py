@@ -20,10 +20,11 @@ from pursuit.base.errors import InputError
 from pursuit.base.threads import for_each_block
 from pursuit.base.validation import Array
 from pursuit.kernels.learning import CodesBySignal, sweep_residuals, take_residuals
+from pursuit.kernels.pursuit import sum_squares
 from pursuit.learning import statistics
 from pursuit.learning.coding import coded, columns_of, rows_of
 from pursuit.learning.renewal import Renewal, replacements
-from pursuit.learning.round import Lesson, Round, Values, energy, rounding2
+from pursuit.learning.round import Lesson, Round, Values, energy, rounding_share
 from pursuit.learning.signals import Batch, Source, refuse_nonfinite, refuse_out_of_range, scaled
 from pursuit.learning.statistics import Statistics
 
@@ -52,8 +53,9 @@ class PassMemory(NamedTuple):
     turn: int
 
 
-Update = Callable[["Alternating", CodesBySignal, Array], Array]
-"""New atoms, in place of old ones, and coefficients, in place, that fit the signals better."""
+Update = Callable[["Alternating", CodesBySignal, Array], tuple[Array, Array]]
+"""New atoms, and coefficients, in place, that fit the signals better: the atoms and ‖R_i‖² of each
+signal, with R = X − ΓD left in the residuals of the method."""
 
 
 class Alternating:
@@ -82,8 +84,7 @@ class Alternating:
         turn, atoms = self.memory.turn + 1, self.memory.atoms.copy()
         codes, squares = self._codes(atoms)
         residual2 = float(squares.sum())
-        atoms = self._update(self, codes, atoms)
-        squares = self.take_residuals(codes, atoms)
+        atoms, squares = self._update(self, codes, atoms)
         renewed = 0 if turn > 0.8 * self.lesson.passes else self._renew(turn, atoms, codes, squares)
         top = np.inf if renewed else residual2
         self.memory = PassMemory(atoms, codes, squares, top, turn)
@@ -121,7 +122,10 @@ class Alternating:
         """Replace poor atoms, in place, and void the codes that use them; how many."""
         used = np.bincount(codes.indices, minlength=len(atoms)).astype(np.float64)
         poor = RENEWAL.poor(atoms, used)
-        badly = np.where(squares > rounding2(self.x), squares, 0.0)
+        if not poor.size:
+            return 0
+        least = rounding_share(self.x.dtype) * self._energy / len(self.x)
+        badly = np.where(squares > least, squares, 0.0)
         draws = [self.lesson.seed, turn]
         new = replacements(self.residuals, badly, len(poor), draws, self.lesson.nonnegative)
         poor = poor[: len(new)]
@@ -175,7 +179,7 @@ def _chosen(new: CodesBySignal, old: CodesBySignal, keep: Array) -> CodesBySigna
 # Updates -------------------------------------------------------------------------------------
 
 
-def aksvd(method: Alternating, codes: CodesBySignal, atoms: Array) -> Array:
+def aksvd(method: Alternating, codes: CodesBySignal, atoms: Array) -> tuple[Array, Array]:
     """One sweep over the atoms, each with its coefficients."""
     method.take_residuals(codes, atoms)
     columns, n = columns_of(codes, len(atoms)), len(atoms)
@@ -187,10 +191,12 @@ def aksvd(method: Alternating, codes: CodesBySignal, atoms: Array) -> Array:
 
     # One after the other: each atom sees what those before it have become.
     for_each_block(-(-n // SWEEP), lambda: job, 1)
-    return atoms
+    squares = np.empty(len(method.x))
+    sum_squares(method.residuals, squares)
+    return atoms, squares
 
 
-def mod(method: Alternating, codes: CodesBySignal, atoms: Array) -> Array:
+def mod(method: Alternating, codes: CodesBySignal, atoms: Array) -> tuple[Array, Array]:
     """All atoms at once: the D nearest to the old one that minimises ‖X − ΓD‖."""
     known, room = (Statistics.zeros(*atoms.shape) for _ in range(2))
     known = statistics.add(known, 0.0, codes, method.x, room, method.lesson.threads)
@@ -203,7 +209,8 @@ def mod(method: Alternating, codes: CodesBySignal, atoms: Array) -> Array:
     length = np.linalg.norm(free, axis=1)
     live = length > 0
     codes.values[:] = codes.values * length[codes.indices]
-    return np.where(live[:, None], free / np.where(live, length, 1.0)[:, None], atoms)
+    new = np.where(live[:, None], free / np.where(live, length, 1.0)[:, None], atoms)
+    return new, method.take_residuals(codes, new)
 
 
 def _solve(gram: Array, right: Array) -> Array:

@@ -16,6 +16,7 @@ import numpy as np
 from scipy.fft import dctn
 from scipy.special import gammaincinv
 
+from pursuit.base.cores import thread_count
 from pursuit.base.errors import InputError
 from pursuit.base.progress import Silent, bar
 from pursuit.base.validation import Array, count, positive, real_array
@@ -90,6 +91,7 @@ def denoise(
         )
     sigma = None if noise is None else positive("noise", noise)
     count("seed", seed)
+    threads = thread_count(threads)
     channels = [picture] if picture.ndim == 2 else list(np.moveaxis(picture @ COLOURS.T, 2, 0))
     with bar("denoise", len(channels), progress) as shown:
         work = _Work(seed, threads, shown)
@@ -139,7 +141,7 @@ def _cut_off(picture: Array) -> Array:
 class _Work:
     """Denoises one channel after the other."""
 
-    def __init__(self, seed: int, threads: int | None, shown: Silent) -> None:
+    def __init__(self, seed: int, threads: int, shown: Silent) -> None:
         self._seed, self._threads, self._shown = seed, threads, shown
         self._done = 0
 
@@ -184,7 +186,7 @@ def _strips(shape: tuple[int, ...]) -> Iterator[tuple[int, int]]:
         yield begin, min(begin + step, height) + SIDE - 1
 
 
-def _clean(strip: Array, learned: Learned | None, goal: float, threads: int | None) -> Array:
+def _clean(strip: Array, learned: Learned | None, goal: float, threads: int) -> Array:
     """The patches of a strip without their noise."""
     rows = patches(strip.astype(np.float32), SIDE)
     mean = rows.mean(axis=1, keepdims=True)

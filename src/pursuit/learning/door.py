@@ -12,8 +12,9 @@ from pursuit.base.cores import thread_count
 from pursuit.base.errors import InputError
 from pursuit.base.progress import bar
 from pursuit.base.threads import single_threaded_blas
-from pursuit.base.validation import Array, count, flag, non_negative, one_of, positive
+from pursuit.base.validation import Array, count, extent, flag, non_negative, one_of, positive
 from pursuit.learning.learned import Learned
+from pursuit.learning.start import first_atoms, given_atoms
 from pursuit.solving.state import Fingerprint, State, check_outlet
 
 if TYPE_CHECKING:
@@ -123,7 +124,7 @@ def learn(
     from pursuit.learning.signals import exponent_of, open_source
 
     limits = Stop(_optional(non_negative, "tol", tol), _optional(positive, "max_time", max_time))
-    turns = count("passes", passes, minimum=1)
+    turns = extent("passes", passes)
     what = flag("nonnegative", nonnegative), turns, count("seed", seed), thread_count(threads)
     check_outlet(checkpoint)
     source = open_source(signals, n)
@@ -156,8 +157,6 @@ def _method(name: str, source: Source, lesson: Lesson, atoms: Array) -> Learner:
 
 def first_atoms_of(sample: Array, shape: tuple[int, ...], lesson: Lesson, start: object) -> Array:
     """Those of the user, else some of the signals."""
-    from pursuit.learning.start import first_atoms, given_atoms
-
     if start is not None:
         return given_atoms(start, lesson.n_atoms, shape, lesson.nonnegative)
     return first_atoms(sample, lesson.n_atoms, lesson.seed, lesson.nonnegative)

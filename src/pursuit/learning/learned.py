@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from pursuit import plots
+from pursuit.base import html
+from pursuit.base.observed import Observed
 from pursuit.base.status import Status
 from pursuit.base.validation import Array
 from pursuit.solving.state import State
@@ -16,11 +17,8 @@ from pursuit.solving.state import State
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-COLUMNS = ("signals", "seconds", "objective", "share", "renewed", "ended")
-WHOLE = ("signals", "renewed", "ended")
 
-
-class LearningTrace:
+class LearningTrace(Observed):
     """What was seen while learning, one NumPy column for each quantity.
 
     Attributes
@@ -40,21 +38,14 @@ class LearningTrace:
         1 where a pass was over with the row, or as much as one.
     """
 
+    _columns = ("signals", "seconds", "objective", "share", "renewed", "ended")
+    _whole = ("signals", "renewed", "ended")
     signals: Array
     seconds: Array
     objective: Array
     share: Array
     renewed: Array
     ended: Array
-
-    def __init__(self, rows: Sequence[Sequence[float]]) -> None:
-        table = np.asarray(rows, dtype=np.float64).reshape(-1, len(COLUMNS))
-        for k, name in enumerate(COLUMNS):
-            column = table[:, k]
-            setattr(self, name, column.astype(np.int64) if name in WHOLE else column.copy())
-
-    def __len__(self) -> int:
-        return len(self.signals)
 
     def __repr__(self) -> str:
         if not len(self):
@@ -63,10 +54,6 @@ class LearningTrace:
             f"LearningTrace of {len(self)} rows, {self.signals[-1]:,} signals, share left out "
             f"{self.share[0]:.4g} → {self.share[-1]:.4g}"
         )
-
-    def rows(self) -> Array:
-        """All columns side by side, in the order of `COLUMNS`."""
-        return np.column_stack([getattr(self, name).astype(np.float64) for name in COLUMNS])
 
     def passes(self) -> Array:
         """The mean objective of each pass that is over (for an iterator, of 64 batches)."""
@@ -149,7 +136,5 @@ class Learned:
     __repr__ = __str__
 
     def _repr_html_(self) -> str:
-        from pursuit.base import html
-
         curve = html.sparkline(self.trace.share, "the share left out, batch by batch")
         return html.page("Learned", html.facts(self._facts(), {"trace of what is left": curve}))

@@ -60,6 +60,10 @@ class Objective(ABC):
     def gradient(self, x: Array) -> Array:
         """∇f(x), an array of x's shape."""
 
+    def value_and_gradient(self, x: Array) -> tuple[float, Array]:
+        """f(x) and ∇f(x); what they have in common is computed once."""
+        return self.value(x), self.gradient(x)
+
     def gradient_rounding(self, x: Array) -> float:
         """A bound on ‖computed − true ∇f(x)‖, for x in float64.
 
@@ -160,6 +164,10 @@ class ThroughImage(Objective):
 
     def gradient(self, x: Array) -> Array:
         return self.gradient_at(x, self.image(x))
+
+    def value_and_gradient(self, x: Array) -> tuple[float, Array]:
+        image = self.image(x)
+        return self.value_at(x, image), self.gradient_at(x, image)
 
 
 class QuadraticObjective(Objective):

@@ -8,11 +8,27 @@ from typing import Any
 import numpy as np
 
 from pursuit.base.errors import InputError
-from pursuit.base.validation import Array, shaped_array
-from pursuit.objectives.linear_models import EVERY, Expansion, LinearModel, Rows
+from pursuit.base.validation import Array
+from pursuit.objectives.linear_models import EVERY, Expansion, Rows, Supervised
 
 
-class Logistic(LinearModel):
+class Labelled(Supervised):
+    """A linear model of labels y in {−1, 1}."""
+
+    def checked(self, y: Array) -> Array:
+        values = np.unique(y)
+        if np.isin(values, (-1, 1)).all():
+            return y
+        if np.isin(values, (0, 1)).all():
+            return 2 * y - 1
+        shown = ", ".join(f"{value:g}" for value in values[:4])
+        raise InputError(
+            f"y: expected labels −1 and 1, 0 and 1, or booleans, got {len(values)} values: {shown}"
+            + (" …" if len(values) > 4 else "")
+        )
+
+
+class Logistic(Labelled):
     """f(β) = Σ wᵢ log(1 + exp(−yᵢ xᵢᵀβ)) + l2/2 ‖β‖².
 
     Parameters
@@ -33,22 +49,15 @@ class Logistic(LinearModel):
     bend = 0.25
     growth = 1.0
 
-    def __init__(
-        self,
-        X: Any,
-        y: object,
-        l2: float = 0.0,
-        weights: object | None = None,
-        intercept: bool = False,
-    ) -> None:
-        super().__init__(X, l2, weights, intercept)
-        self.y = _labels(y, int(self.X.shape[0])).astype(self.dtype, copy=False)
-        seen = np.unique(self.y[self.weights > 0])
+    def checked(self, y: Array) -> Array:
+        labels = super().checked(y)
+        seen = np.unique(labels[self.weights > 0])
         if self.intercept and len(seen) == 1:
             raise InputError(
                 f"y: expected labels of two classes where there is an intercept, got {seen[0]:g} "
                 "alone: f falls without end as the intercept grows"
             )
+        return labels
 
     @property
     def entropic(self) -> Array:
@@ -125,7 +134,7 @@ class Logistic(LinearModel):
         return signed
 
 
-class SquaredHinge(LinearModel):
+class SquaredHinge(Labelled):
     """f(β) = ½ Σ wᵢ max(0, 1 − yᵢ xᵢᵀβ)² + l2/2 ‖β‖²: the L2-loss support vector machine.
 
     scikit-learn's `LinearSVC` with ``loss="squared_hinge"`` minimises the same function, without
@@ -138,17 +147,6 @@ class SquaredHinge(LinearModel):
     y
         The labels: −1 and 1, or 0 and 1, or False and True (0 and False stand for −1).
     """
-
-    def __init__(
-        self,
-        X: Any,
-        y: object,
-        l2: float = 0.0,
-        weights: object | None = None,
-        intercept: bool = False,
-    ) -> None:
-        super().__init__(X, l2, weights, intercept)
-        self.y = _labels(y, int(self.X.shape[0])).astype(self.dtype, copy=False)
 
     def losses(self, u: Array, rows: Rows = EVERY) -> Array:
         r = self._short(u, rows)
@@ -195,17 +193,3 @@ def _shares(a: Array, weights: Array) -> tuple[Array, Array]:
     slack = 4 * float(np.finfo(weights.dtype).eps)
     p = np.where((p < 0) & (p > -slack), 0.0, p)
     return np.where((p > 1) & (p < 1 + slack), 1.0, p), w
-
-
-def _labels(y: object, samples: int) -> Array:
-    array = shaped_array("y", y, (samples,))
-    values = np.unique(array)
-    if np.isin(values, (-1, 1)).all():
-        return array
-    if np.isin(values, (0, 1)).all():
-        return 2 * array - 1
-    shown = ", ".join(f"{value:g}" for value in values[:4])
-    raise InputError(
-        f"y: expected labels −1 and 1, 0 and 1, or booleans, got {len(values)} values: {shown}"
-        + (" …" if len(values) > 4 else "")
-    )

@@ -14,9 +14,9 @@ from pursuit.atoms.base import Atom, AtomSet, FiniteAtoms
 from pursuit.atoms.forms import AtomForm
 from pursuit.base.lengths import EPS, length
 from pursuit.base.precision import peak
-from pursuit.base.products import times
+from pursuit.base.products import combined, times
 from pursuit.base.threads import single_threaded_blas
-from pursuit.base.validation import Array, flag, non_negative, of_type
+from pursuit.base.validation import Array, flag, non_negative, of_type, shaped_array
 from pursuit.objectives.base import ThroughImage
 from pursuit.objectives.forms import PointForm, Representation
 from pursuit.objectives.maps import (
@@ -85,17 +85,19 @@ class LinearModel(ThroughImage):
         weights: object | None = None,
         intercept: bool = False,
     ) -> None:
-        matrix = linear_map("X", X)
-        self.intercept = flag("intercept", intercept)
-        matrix = with_ones(matrix) if self.intercept else matrix
-        self.X = by_columns(matrix) if hasattr(matrix, "tocsc") else matrix
-        self.shape = (int(self.X.shape[1]),)
-        self.dtype = np.dtype(self.X.dtype)
-        self.l2 = non_negative("l2", l2)
-        self.mu = 0.0 if self.intercept else self.l2
+        matrix, intercept = linear_map("X", X), flag("intercept", intercept)
+        self._keep(with_ones(matrix) if intercept else matrix, non_negative("l2", l2), intercept)
         given = sample_weights(weights, int(self.X.shape[0]))
         ones = np.ones(int(self.X.shape[0]))
         self.weights = of_type("weights", ones if given is None else given, self.dtype)
+
+    def _keep(self, X: Any, l2: float, intercept: bool) -> None:
+        """Take a matrix, with the column of the intercept, and an l2 that have been checked."""
+        self.X = by_columns(X) if hasattr(X, "tocsc") else X
+        self.shape = (int(X.shape[1]),)
+        self.dtype = np.dtype(X.dtype)
+        self.l2, self.intercept = l2, intercept
+        self.mu = 0.0 if intercept else l2
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}(X of shape {tuple(self.X.shape)}, l2={self.l2:g})"
@@ -135,6 +137,11 @@ class LinearModel(ThroughImage):
         majorants: Array = self.bend * self.weights.astype(np.float64)
         return majorants
 
+    def bends_within(self, bends: Array, reach: Array) -> Array:
+        """Bounds on wᵢ ℓᵢ″ where u is no further than `reach` from where they are `bends`."""
+        within: Array = self.bend * self.weights.astype(np.float64)
+        return within if self.bend < inf else bends * np.exp(self.growth * reach)
+
     def sensitivity(self, u: Array) -> Array:
         """By how much wᵢ ℓᵢ′ changes at most with u, near u."""
         return LinearModel.majorants(self, u)
@@ -147,7 +154,7 @@ class LinearModel(ThroughImage):
     # What an objective is ---------------------------------------------------------------
 
     def image(self, x: Array) -> Array:
-        return times(self.X, x)
+        return combined(self.X, x)
 
     def value_at(self, x: Array, image: Array) -> float:
         return self.whole(x, float(self.losses(image).sum(dtype=np.float64)))
@@ -158,6 +165,16 @@ class LinearModel(ThroughImage):
             return losses
         shrunk = self.shrunk(x)
         return losses + 0.5 * self.l2 * _dot(shrunk, shrunk)
+
+    def gradient(self, x: Array) -> Array:
+        if x.dtype != self.dtype or x.any():
+            return super().gradient(x)
+        return self.first_gradient.copy()
+
+    @cached_property
+    def first_gradient(self) -> Array:
+        """∇f(0), where runs begin; to the last bit what `gradient_at` says."""
+        return super().gradient(np.zeros(self.shape, self.dtype))
 
     def gradient_at(self, x: Array, image: Array) -> Array:
         return self.pulled(x, self.slopes(image))
@@ -310,3 +327,22 @@ def _largest_eigenvalue(X: Any, weights: Array) -> float:
 def _dot(a: Array, b: Array) -> float:
     """⟨a, b⟩ summed in float64."""
     return float(a.astype(np.float64, copy=False) @ b.astype(np.float64, copy=False))
+
+
+class Supervised(LinearModel):
+    """A linear model of a y for each sample."""
+
+    def __init__(
+        self,
+        X: Any,
+        y: object,
+        l2: float = 0.0,
+        weights: object | None = None,
+        intercept: bool = False,
+    ) -> None:
+        super().__init__(X, l2, weights, intercept)
+        self.y = of_type("y", self.checked(shaped_array("y", y, self.weights.shape)), self.dtype)
+
+    def checked(self, y: Array) -> Array:
+        """y as the loss takes it, if it has a meaning and a minimum for it."""
+        return y

@@ -10,6 +10,7 @@ import numpy as np
 
 from pursuit.atoms.base import FiniteAtoms
 from pursuit.base.errors import InputError
+from pursuit.base.leading_pair import leading_pair
 from pursuit.base.lengths import length
 from pursuit.base.validation import Array, real_array, shaped_array
 
@@ -170,7 +171,5 @@ def largest_singular_value(A: Any) -> float:
     """‖A‖₂: a dense factorisation where it is small, Lanczos otherwise."""
     if isinstance(A, np.ndarray) and min(A.shape) <= DENSE_LIMIT:
         return float(np.linalg.norm(A.astype(np.float64, copy=False), 2))
-    from pursuit.base.leading_pair import leading_pair
-
     # From its shorter side the iteration ends in as many steps as that has entries.
     return leading_pair(A if A.shape[0] >= A.shape[1] else A.T).sigma

@@ -10,23 +10,12 @@ import numpy as np
 
 from pursuit.base.errors import InputError
 from pursuit.base.precision import peak
-from pursuit.base.validation import Array, of_type, positive, shaped_array
-from pursuit.objectives.linear_models import EVERY, LinearModel, Rows
+from pursuit.base.validation import Array, of_type, positive
+from pursuit.objectives.linear_models import EVERY, Rows, Supervised
 
 
-class Responses(LinearModel):
+class Responses(Supervised):
     """A linear model of real responses y."""
-
-    def __init__(
-        self,
-        X: Any,
-        y: object,
-        l2: float = 0.0,
-        weights: object | None = None,
-        intercept: bool = False,
-    ) -> None:
-        super().__init__(X, l2, weights, intercept)
-        self.y = of_type("y", shaped_array("y", y, (int(self.X.shape[0]),)), self.dtype)
 
     def peaks(self) -> dict[str, float]:
         return {**self._peaks, "y": peak(self.y)}
@@ -50,10 +39,11 @@ class Squares(Responses):
 
     @staticmethod
     def of(A: Any, b: Array, l2: float, intercept: bool) -> Squares:
-        """Of a matrix that has the column of the intercept already."""
-        model = Squares(A, b, l2)
-        if intercept:
-            model.intercept, model.mu = True, 0.0
+        """Of what `LeastSquares` has checked; A has the column of the intercept already."""
+        model = Squares.__new__(Squares)
+        model._keep(A, l2, intercept)
+        model.weights = np.ones(len(b), model.dtype)
+        model.y = of_type("y", b, model.dtype)
         return model
 
     def losses(self, u: Array, rows: Rows = EVERY) -> Array:
@@ -156,22 +146,15 @@ class Poisson(Responses):
     bend = inf
     growth = 1.0
 
-    def __init__(
-        self,
-        X: Any,
-        y: object,
-        l2: float = 0.0,
-        weights: object | None = None,
-        intercept: bool = False,
-    ) -> None:
-        super().__init__(X, y, l2, weights, intercept)
-        if self.y.min() < 0:
-            raise InputError(f"y: expected counts of at least 0, got {self.y.min():g}")
-        if self.intercept and not self.y[self.weights > 0].any():
+    def checked(self, y: Array) -> Array:
+        if y.min() < 0:
+            raise InputError(f"y: expected counts of at least 0, got {y.min():g}")
+        if self.intercept and not y[self.weights > 0].any():
             raise InputError(
                 "y: expected a count above 0 where there is an intercept, got none: f falls "
                 "without end as the intercept falls"
             )
+        return y
 
     @cached_property
     def lowest(self) -> float:  # type: ignore[override]

@@ -57,7 +57,16 @@ class Penalty(ABC):
         return bool(np.any(self.terms[0]))
 
     def parts(self, n: int) -> Parts:
-        """λ_j, lower_j and upper_j for each of n atoms, in float64."""
+        """λ_j, lower_j and upper_j for each of n atoms, in float64; not to be modified."""
+        if n not in self._parts:
+            self._parts[n] = self._made(n)
+        return self._parts[n]
+
+    @cached_property
+    def _parts(self) -> dict[int, Parts]:
+        return {}
+
+    def _made(self, n: int) -> Parts:
         arrays = [np.asarray(term, np.float64) for term in self.terms]
         for array in arrays:
             if array.ndim and array.shape != (n,):

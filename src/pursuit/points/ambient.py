@@ -11,7 +11,7 @@ from pursuit.base.errors import InputError
 from pursuit.base.products import times
 from pursuit.base.validation import Array
 from pursuit.objectives.base import Objective
-from pursuit.points.base import Point, Shift
+from pursuit.points.base import Point, Shift, slope_of
 from pursuit.points.ledger import Counts, Ledger
 
 
@@ -21,6 +21,7 @@ class AmbientPoint(Point):
     _gradient: Array | None
     _correlations: Array | None
     _seen: Array | None
+    _largest: float | None
 
     def __init__(self, f: Objective, atoms: AtomSet, x0: Array) -> None:
         self.f, self.atoms = f, atoms
@@ -60,9 +61,7 @@ class AmbientPoint(Point):
         return self.f.value_at(self.x, self.image)
 
     def value_along(self, gamma: float, z: Atom) -> float:
-        x = self.x - gamma * self.atoms.vector(z)
-        image = x if self.image is self.x else self.image - gamma * self._atom_image(z)
-        return self.f.value_at(x, image)
+        return self.f.value_at(*self._moved(gamma, z))
 
     def slopes(self, places: Array) -> Array:
         if self._correlations is not None:
@@ -71,10 +70,15 @@ class AmbientPoint(Point):
         return self._finite.correlate_some(self.gradient(), places)
 
     def slope_along(self, gamma: float, z: Atom) -> float:
-        x = self.x - gamma * self.atoms.vector(z)
-        image = x if self.image is self.x else self.image - gamma * self._atom_image(z)
+        moved = self._moved(gamma, z)
         self._touch()
-        return self.atoms.inner(self.f.gradient_at(x, image), z)
+        return self.atoms.inner(self.f.gradient_at(*moved), z)
+
+    def _moved(self, gamma: float, z: Atom) -> tuple[Array, Array]:
+        """x − γz and its image."""
+        x: Array = self.x - gamma * self.atoms.vector(z)
+        image = x if self.image is self.x else self.image - gamma * self._atom_image(z)
+        return x, image
 
     def gradient(self) -> Array:
         """∇f(x), kept until x changes."""
@@ -98,12 +102,6 @@ class AmbientPoint(Point):
         z = self.atoms.lmo(self.gradient())
         return z, self.atoms.inner(self.gradient(), z)
 
-    def near_steepest(self, delta: float, rng: np.random.Generator) -> tuple[Atom, float, float]:
-        self.counts.oracle_calls += 1
-        self._look()
-        z, bound = self.atoms.near_lmo(self.gradient(), delta, rng)
-        return z, self.atoms.inner(self.gradient(), z), bound
-
     def correlations(self) -> Array:
         self._look()
         if self._correlations is None:
@@ -121,7 +119,15 @@ class AmbientPoint(Point):
     def largest_slope(self) -> float:
         if (finite := self.ledger.finite) is None:
             return self.atoms.dual_norm(self.f.gradient_at(self.x, self.image))
-        return float(np.abs(finite.admissible(self._observed(), self.coef)).max())
+        if self._largest is None:
+            self._largest = float(np.abs(finite.admissible(self._observed(), self.coef)).max())
+        return self._largest
+
+    def value_and_slope(
+        self, f: Objective, x: Array, atoms: AtomSet, scale: Array | None
+    ) -> tuple[float, float]:
+        value, gradient = self.value_and_gradient(f, x)
+        return value, slope_of(gradient, atoms, scale)
 
     def curvature(self, z: Atom) -> float:
         vector = self.atoms.vector(z)
@@ -188,4 +194,4 @@ class AmbientPoint(Point):
 
     def _changed(self) -> None:
         self.looked = False
-        self._gradient = self._correlations = self._seen = None
+        self._gradient = self._correlations = self._seen = self._largest = None

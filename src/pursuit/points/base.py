@@ -110,6 +110,14 @@ class Point(ABC):
     def near_steepest(self, delta: float, rng: np.random.Generator) -> tuple[Atom, float, float]:
         """An atom whose slope is at least δ times the largest, its slope, and a proved bound on the
         largest."""
+        gradient = self.gradient()
+        self.counts.oracle_calls += 1
+        self._look()
+        z, bound = self.atoms.near_lmo(gradient, delta, rng)
+        return z, self.atoms.inner(gradient, z), bound
+
+    def gradient(self) -> Any:
+        """∇f(x), kept until x changes."""
         raise InputError(f"direction: a {type(self).__name__} keeps no gradient to ask the set for")
 
     @abstractmethod
@@ -144,12 +152,17 @@ class Point(ABC):
 
     def slope_at(self, x: Array, atoms: AtomSet, scale: Array | None) -> float:
         """max \\|⟨∇f(x), z⟩\\| at an x in float64, over these atoms divided by their scale."""
-        gradient = self.f.gradient(x)
-        finite = atoms.finite
-        if finite is None:
-            return atoms.dual_norm(gradient)
-        slopes = np.abs(finite.correlate(gradient))
-        return float((slopes if scale is None else slopes / scale).max())
+        return slope_of(self.f.gradient(x), atoms, scale)
+
+    def value_and_slope(
+        self, f: Objective, x: Array, atoms: AtomSet, scale: Array | None
+    ) -> tuple[float, float]:
+        """f(x), f being that of the point as it was given, and the slope there."""
+        return f.value(x), self.slope_at(x, atoms, scale)
+
+    def value_and_gradient(self, f: Objective, x: Array) -> tuple[float, Array]:
+        """f(x) and ∇f(x) at an x in float64, f being that of the point as it was given."""
+        return f.value_and_gradient(x)
 
     # Changing it ------------------------------------------------------------------------
 
@@ -285,3 +298,12 @@ class Point(ABC):
         """Count atoms looked at or added."""
         if self.ledger.finite is not None:
             self.counts.products += atoms / len(self.ledger.finite)
+
+
+def slope_of(gradient: Array, atoms: AtomSet, scale: Array | None) -> float:
+    """max \\|⟨gradient, z⟩\\| over these atoms divided by their scale."""
+    finite = atoms.finite
+    if finite is None:
+        return atoms.dual_norm(gradient)
+    slopes = np.abs(finite.correlate(gradient))
+    return float((slopes if scale is None else slopes / scale).max())

@@ -132,12 +132,6 @@ class FactoredPoint(Point):
         self.guess[...] = pair.following
         return pair.atom, pair.sigma
 
-    def near_steepest(self, delta: float, rng: np.random.Generator) -> tuple[Atom, float, float]:
-        self.counts.oracle_calls += 1
-        self._look()
-        z, bound = self.atoms.near_lmo(self.gradient(), delta, rng)
-        return z, self.atoms.inner(self.gradient(), z), bound
-
     def largest_slope(self) -> float:
         # Observing is not work of the run: it neither uses nor leaves anything for its steps.
         return leading_pair(self.gradient(), self.guess, accuracy=OBSERVED).sigma

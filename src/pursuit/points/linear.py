@@ -6,6 +6,7 @@ import numpy as np
 
 from pursuit.atoms.base import Atom
 from pursuit.base.validation import Array
+from pursuit.objectives.base import Objective
 from pursuit.objectives.linear_models import Expansion, LinearModel
 from pursuit.points.ambient import AmbientPoint
 from pursuit.points.base import Bending
@@ -17,19 +18,31 @@ class LinearPoint(AmbientPoint):
     f: LinearModel
     known: Expansion | None
     """The samples at u, where someone has told; to the last bit what f says of them."""
+    anew: bool
+    """Whether u is, to the last bit, what f says of x."""
 
     def know(self, samples: Expansion) -> None:
         """Take what is known of the samples at u, until x changes."""
         if self.image.dtype == np.float64:
             self.known = samples
 
-    def settle(self, x: Array, image: Array, samples: Expansion) -> None:
-        """Go to an x of the axes whose image is known, and the samples there."""
+    def settle(self, x: Array, image: Array, samples: Expansion, anew: bool) -> None:
+        """Go to an x of the axes whose image is known, and the samples there; `anew` where the
+        image is what f says, and not what steps have made of it."""
         self.x[...], self.image[...] = x, image
         self.coef[...] = x - self.x0
         self.counts.products += 1
         self._changed()
         self.know(samples)
+        self.anew = anew and self.known is not None
+
+    def value_and_gradient(self, f: Objective, x: Array) -> tuple[float, Array]:
+        # The same f; and the same bits, whether the image is at hand or has to be made again.
+        samples = self.known if self.anew and np.array_equal(x, self.x) else None
+        if samples is not None and self._gradient is not None:
+            return self.f.whole(x, samples.value), self._gradient
+        samples = samples or self.f.expansion(self.f.image(x))
+        return self.f.whole(x, samples.value), self.f.pulled(x, samples.slopes)
 
     def value(self) -> float:
         return super().value() if self.known is None else self.f.whole(self.x, self.known.value)
@@ -37,11 +50,14 @@ class LinearPoint(AmbientPoint):
     def _observed(self) -> Array:
         if self._gradient is None and self.known is not None:
             self._gradient = self.f.pulled(self.x, self.known.slopes)
+        begins = self._seen is None and self._gradient is None and not self.x.any()
+        if begins and self.x.dtype == self.f.dtype:
+            self._seen = self._finite.correlate(self.f.first_gradient)
         return super()._observed()
 
     def _changed(self) -> None:
         super()._changed()
-        self.known = None
+        self.known, self.anew = None, False
 
     def slope(self, z: Atom) -> float:
         if self._correlations is not None or self._gradient is not None:

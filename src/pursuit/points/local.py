@@ -1,6 +1,6 @@
 """Points over atoms that overlap few others: a step changes few correlations.
 
-For f = ½‖x − b‖² a step x ← x − γz takes γz off the gradient x − b and γ⟨z_i, z⟩ off the
+For f = ½‖x − b‖² a step x ← x − γz takes γz off the residual x − b and γ⟨z_i, z⟩ off the
 correlations of the atoms that overlap z. The value falls by γ(c − ½γ‖z‖²), and a tree of maxima
 finds the steepest atom: nothing costs more than the overlaps.
 
@@ -26,7 +26,7 @@ from pursuit.points.ledger import Counts, Ledger
 
 
 class LocalPoint(Point):
-    """Coefficients, the gradient x − b, the correlations of all atoms with it, their maxima."""
+    """Coefficients, the residual x − b, the correlations of all atoms with it, their maxima."""
 
     atoms: LocalAtoms
     f: SquaredDistance
@@ -41,7 +41,7 @@ class LocalPoint(Point):
         self.counts.setup += 1
 
     def _begin(self, gradient: Array, s: Array) -> None:
-        self.gradient, self.s, self.kept = gradient, s, kernels.planted(s)
+        self.residual, self.s, self.kept = gradient, s, kernels.planted(s)
         self.notes = np.zeros(7)
         self.coefs = _opened(np.empty(0, np.int64), np.empty(0, s.dtype), 64)
         self.looked = False
@@ -49,21 +49,21 @@ class LocalPoint(Point):
 
     def _measure(self) -> None:
         """The value and the maxima of what is kept."""
-        self.notes[kernels.VALUE] = half_square(self.gradient)
+        self.notes[kernels.VALUE] = half_square(self.residual)
         kernels.fill(self.kept)
 
     def share(self) -> LocalPoint:
         other = object.__new__(type(self))
         other.f, other.atoms, other.x0 = self.f, self.atoms, self.x0
         other.counts, other.ledger = self.counts, self.ledger
-        other._begin(np.zeros_like(self.gradient), np.zeros_like(self.s))
+        other._begin(np.zeros_like(self.residual), np.zeros_like(self.s))
         return other
 
     def arrays(self) -> dict[str, Array]:
         met, value = int(self.notes[kernels.MET]), self.notes[kernels.VALUE : kernels.VALUE + 1]
         atoms, weights, _ = self.coefs
         stored = {"atoms": atoms[:met], "weights": weights[:met], "value": value}
-        return {**stored, "gradient": self.gradient, "s": self.s}
+        return {**stored, "gradient": self.residual, "s": self.s}
 
     def restore(self, arrays: dict[str, Array]) -> None:
         if not {"atoms", "weights", "value", "gradient", "s"} <= arrays.keys():
@@ -73,7 +73,7 @@ class LocalPoint(Point):
         self.notes[kernels.VALUE] = arrays["value"][0]
         self.notes[kernels.SUPPORT] = np.count_nonzero(weights)
         self.notes[kernels.MET] = len(weights)
-        self.gradient[...], self.s[...] = arrays["gradient"], arrays["s"]
+        self.residual[...], self.s[...] = arrays["gradient"], arrays["s"]
         kernels.fill(self.kept)
         self._changed()
 
@@ -89,7 +89,7 @@ class LocalPoint(Point):
 
     @property
     def vector(self) -> Array:
-        x: Array = (self.f.b + self._natural(self.gradient)).astype(self.s.dtype)
+        x: Array = (self.f.b + self._natural(self.residual)).astype(self.s.dtype)
         return x
 
     def value(self) -> float:
@@ -179,7 +179,7 @@ class LocalPoint(Point):
     def _take(self, gamma: Any, z: Atom) -> None:
         """The gradient and the correlations after a step."""
         where, entries = self.atoms.support(z)
-        self.gradient[where] -= gamma * entries
+        self.residual[where] -= gamma * entries
         places, products = self.atoms.overlaps(z)
         kernels.take(self.kept, places, products.astype(self.s.dtype, copy=False), gamma)
 
@@ -193,7 +193,7 @@ class LocalPoint(Point):
         used = self.used
         weights = self.weights(used).astype(np.float64)
         gradient = self.f.gradient(self.x0 + self.atoms.combine_some(weights, used))
-        self.gradient[...] = self._laid_out(gradient)
+        self.residual[...] = self._laid_out(gradient)
         self.s[...] = self.atoms.correlate(gradient)
         self._measure()
         self._changed()
@@ -239,11 +239,11 @@ class ShiftsPoint(LocalPoint):
         )
 
     def _take(self, gamma: Any, z: Atom) -> None:
-        kernels.move(self.kept, self.windows, self.gradient, z, gamma)
+        kernels.move(self.kept, self.windows, self.residual, z, gamma)
 
     def move_all(self, gammas: Array, places: Array, effects: Array) -> None:
         self.room(len(places))
-        kept = (self.kept, self.windows, self.gradient, self.coefs)
+        kept = (self.kept, self.windows, self.residual, self.coefs)
         steps = (self.atoms.squares, places, gammas.astype(self.s.dtype), self.notes)
         kernels.move_all(*kept, *steps)
         self._touch(len(places) * round(self.atoms.crowding))

@@ -81,7 +81,7 @@ class LocalStretch:
             return None
         x.room(most)
         x.notes[kernels.PRODUCTS] = x.counts.products
-        kept = (x.kept, x.windows, x.gradient, x.coefs)
+        kept = (x.kept, x.windows, x.residual, x.coefs)
         rules = (self._bounds, x.atoms.squares)
         steps = kernels.pursue(*kept, *rules, picks, most, self._ends(x), x.notes)
         run.t += steps

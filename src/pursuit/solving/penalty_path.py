@@ -9,11 +9,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from pursuit import plots
 from pursuit.atoms.dictionary import as_atoms
 from pursuit.base.errors import InputError
 from pursuit.base.status import Status
 from pursuit.base.validation import Array, count, real_array, share, shown
 from pursuit.objectives.base import Objective
+from pursuit.objectives.problem import Problem
 from pursuit.penalties import L1, Penalty
 from pursuit.solving.driver import solve
 from pursuit.solving.results import Result
@@ -68,6 +70,7 @@ def path(
     [[0.5, 0.0, 0.0], [2.0, 0.0, -1.0]]
     """
     atoms = as_atoms(atoms)
+    Problem(f, atoms)  # what is wrong with them is said before anything is asked of them
     penalty = L1(1.0) if penalty is None else penalty
     if not isinstance(penalty, Penalty):
         raise InputError(f"penalty: expected one with weights, such as L1(1), got {shown(penalty)}")
@@ -184,8 +187,6 @@ class PenaltyPath:
 
     def plot(self, ax: Axes | None = None, **options: Any) -> Axes:
         """Coefficients against λ; see `pursuit.plots.penalty_path`."""
-        from pursuit import plots
-
         return plots.penalty_path(self, ax=ax, **options)
 
 

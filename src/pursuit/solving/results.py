@@ -12,6 +12,8 @@ import numpy as np
 
 from pursuit import plots
 from pursuit.atoms.base import Atom
+from pursuit.base import html
+from pursuit.base.observed import Observed
 from pursuit.base.status import Status
 from pursuit.base.validation import Array
 from pursuit.geometry.left_to_gain import LeftToGain, coefficients
@@ -31,7 +33,7 @@ if TYPE_CHECKING:
 COLUMNS = ("iteration", "seconds", "value", "slope", "support", "oracle_calls", "products")
 
 
-class Trace:
+class Trace(Observed):
     """What was observed, one NumPy column for each quantity.
 
     Attributes
@@ -42,6 +44,8 @@ class Trace:
     value, slope, products : float arrays
     """
 
+    _columns = COLUMNS
+    _whole = ("iteration", "support", "oracle_calls")
     iteration: Array
     seconds: Array
     value: Array
@@ -50,16 +54,6 @@ class Trace:
     oracle_calls: Array
     products: Array
 
-    def __init__(self, rows: Sequence[Sequence[float]]) -> None:
-        table = np.asarray(rows, dtype=np.float64).reshape(-1, len(COLUMNS))
-        for k, name in enumerate(COLUMNS):
-            column = table[:, k]
-            whole = name in ("iteration", "support", "oracle_calls")
-            setattr(self, name, column.astype(np.int64) if whole else column.copy())
-
-    def __len__(self) -> int:
-        return len(self.iteration)
-
     def __repr__(self) -> str:
         if not len(self):
             return "Trace, empty"
@@ -67,10 +61,6 @@ class Trace:
             f"Trace of {len(self)} observations, iteration {self.iteration[0]} to "
             f"{self.iteration[-1]}, value {self.value[0]:.6g} → {self.value[-1]:.6g}"
         )
-
-    def rows(self) -> Array:
-        """All columns side by side, in the order of `COLUMNS`."""
-        return np.column_stack([getattr(self, name).astype(np.float64) for name in COLUMNS])
 
     def plot(self, ax: Axes | None = None, *, bounds: Sequence[Rate] = (), **options: Any) -> Axes:
         """Value against iterations, under bounds of `pursuit.rates`; see `pursuit.plots.trace`."""
@@ -191,7 +181,7 @@ class Result:
     @cached_property
     def certificate(self) -> Certificate:
         """A proved bound on f(x) − f*, or the constant that is missing; made when asked for."""
-        from pursuit.certificates import certify
+        from pursuit.certificates import certify  # few ask for it, and solve starts sooner
 
         return certify(self)
 
@@ -216,8 +206,6 @@ class Result:
         return "\n".join(f"{name:>11}: {text}" for name, text in self._facts().items())
 
     def _repr_html_(self) -> str:
-        from pursuit.base import html
-
         curve = html.sparkline(self.trace.value, "the value, observation by observation")
         return html.page("Result", html.facts(self._facts(), {"trace of the value": curve}))
 

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from pursuit.atoms.forms import AtomForm
 from pursuit.base import precision
 from pursuit.base.errors import InputError
 from pursuit.base.validation import Array
@@ -56,7 +57,9 @@ def _checked(problem: Problem, start: Array, unit_atoms: bool, dtype: np.dtype[A
                 f"{name}: numbers of up to {peak:.3g} have products out of the range of {dtype}; "
                 "expected other units"
             )
-    g, h = _sizes(f, start)
+    on_axes = problem.atoms.form is AtomForm.AXES
+    model = f.linear_model if on_axes else None  # its gradient at zero is asked for again
+    g, h = _sizes(model or f, start)
     if g == -inf:  # f is flat at the start, and at zero
         return 0.0
     outside = _outside(problem, g, h, unit_atoms, dtype)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from dataclasses import dataclass
 
 from pursuit.base.errors import InputError
@@ -45,13 +46,18 @@ class Stopping:
                 (0.5 * residual * residual, f"the residual norm is at most {residual:.6g}")
             )
         return Stopping(
-            count("max_iter", max_iter),
+            _limit("max_iter", max_iter, 0),
             1e-6 if tol is None else non_negative("tol", tol),
             max(goals, default=None),
-            None if max_atoms is None else count("max_atoms", max_atoms, minimum=1),
+            None if max_atoms is None else _limit("max_atoms", max_atoms, 1),
             None if max_time is None else positive("max_time", max_time),
             gap,
         )
+
+
+def _limit(name: str, value: int, minimum: int) -> int:
+    """A number of steps or atoms that a counter can reach: nobody sees more of them."""
+    return min(count(name, value, minimum), sys.maxsize)
 
 
 def _check_gap(problem: Problem, gap: float) -> None:

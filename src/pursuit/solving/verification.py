@@ -56,32 +56,30 @@ class Verification:
             weights = self._allowed(point, weights, used)
         x = point.assembled(atoms, self.origin, weights, used)
         exact = x.astype(np.float64)
-        value = f.value(exact)
         if atoms.penalty.free:
-            return Verified(x, used, weights, value, self._slope(point, exact))
+            whole = point.atoms.dtype == np.float64  # atoms at unit norm, in full precision
+            told = (point.atoms, None) if whole else (atoms, self.scale)
+            return Verified(x, used, weights, *point.value_and_slope(f, exact, *told))
+        value, gradient = point.value_and_gradient(f, exact)
         value += atoms.penalty.at(used).value(weights)
-        return Verified(x, used, weights, value, self._penalised_slope(point, exact))
+        return Verified(x, used, weights, value, self._penalised_slope(point, gradient))
 
     def _allowed(self, point: Point, weights: Array, used: Array) -> Array:
         """Weights at a bound, or as near as one cannot tell, exactly where those of the run are."""
+        _, lower, upper = self.problem.atoms.penalty.at(used).terms
+        if np.all(np.isinf(lower)) and np.all(np.isinf(upper)):
+            return weights
         kept = point.coef[used]
-        _, low, high = point.atoms.penalty.at(used).parts(len(used))
-        _, lower, upper = self.problem.atoms.penalty.at(used).parts(len(used))
+        _, low, high = point.atoms.penalty.at(used).terms
         ends = np.where(kept <= low, lower, np.where(kept >= high, upper, weights))
         return np.clip(ends, lower, upper).astype(weights.dtype)
 
-    def _slope(self, point: Point, x: Array) -> float:
-        """The largest slope at x of atoms at unit norm, where these are kept in full precision."""
-        if point.atoms.dtype == np.float64:
-            return point.slope_at(x, point.atoms, None)
-        return point.slope_at(x, self.problem.atoms, self.scale)
-
-    def _penalised_slope(self, point: Point, x: Array) -> float:
-        """The same of f + g, whose coefficients are those of the point."""
+    def _penalised_slope(self, point: Point, gradient: Array) -> float:
+        """The largest slope of f + g, whose coefficients are those of the point."""
         atoms, given = point.atoms.finite, self.problem.atoms.finite
         assert atoms is not None
         assert given is not None
-        c = (atoms if atoms.dtype == np.float64 else given).correlate(point.f.gradient(x))
+        c = (atoms if atoms.dtype == np.float64 else given).correlate(gradient)
         if self.scale is not None and atoms.dtype != np.float64:
             c = c / self.scale
         return float(np.abs(atoms.admissible(c, point.coef)).max())

@@ -3,6 +3,8 @@
 Each check draws its own examples from `seed` and raises an AssertionError whose message says
 which sentence of the contract does not hold, with the numbers that show it.
 
+Examples
+--------
 >>> import numpy as np
 >>> from pursuit import Dictionary, SquaredDistance
 >>> from pursuit.testing import check_atoms, check_objective

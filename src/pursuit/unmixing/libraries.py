@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 
 from pursuit.base.errors import InputError
-from pursuit.base.validation import REAL_KINDS, real_array, shaped_array
+from pursuit.base.validation import REAL_KINDS, real_array, shaped_array, shown
 from pursuit.files import OPENERS
 from pursuit.files.arrays import Array, existing_file, reading
 from pursuit.files.tables import read_matrix
@@ -160,6 +160,8 @@ def match_library(
     both must have as many bands. Bands that a spectrum of the library lacks do not count for it.
     """
     rows = real_array("endmembers", endmembers, ndim=2)
+    if not isinstance(library, SpectralLibrary):
+        raise InputError(f"library: expected a SpectralLibrary, got {shown(library)}")
     if wavelengths is not None:
         wavelengths = shaped_array("wavelengths", wavelengths, rows.shape[1:])
     spectra = _on_bands(library, rows.shape[1], wavelengths, wavelength_unit)

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
+from pursuit.base import html
 from pursuit.base.archive import whole_file
 from pursuit.base.errors import InputError
 from pursuit.base.lengths import length
@@ -150,8 +151,6 @@ class Unmixing:
         return "\n".join(lines + [f"  warning: {self.warning}"] * (self.warning is not None))
 
     def _repr_html_(self) -> str:
-        from pursuit.base import html
-
         curve = html.distribution(self.residual_norms, "residual norms, largest first")
         about = self._facts() | ({"warning": self.warning} if self.warning else {})
         shares = html.columns(("endmember", "mean abundance", "largest in pixels"), self._shares())

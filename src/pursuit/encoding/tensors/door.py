@@ -72,7 +72,7 @@ def plain_tensor(name: str, value: object) -> Tensor:
     """`value` as a dense tensor of real numbers that has values, without its gradient."""
     if not isinstance(value, torch.Tensor):
         raise InputError(f"{name}: expected a tensor, got a {type(value).__name__}")
-    if value.layout is not torch.strided or value.is_quantized:
+    if value.layout is not torch.strided or value.is_quantized or value.is_nested:
         raise InputError(f"{name}: expected a dense tensor, got {value.layout} of {value.dtype}")
     if value.device.type == "meta":
         raise InputError(f"{name}: expected a tensor with values, got one on the device meta")
@@ -80,7 +80,7 @@ def plain_tensor(name: str, value: object) -> Tensor:
         raise InputError(f"{name}: expected real numbers, got {value.dtype}")
     if value.numel() == 0:
         raise InputError(f"{name}: expected at least one entry, got shape {tuple(value.shape)}")
-    return value.detach()
+    return value.detach().resolve_neg()
 
 
 def atoms_tensor(atoms: object) -> Tensor:
