@@ -168,7 +168,7 @@ def steps_alone(samples: int, dtype: Any, steps: int, rounds: int) -> float:
 
     def some(count: int) -> None:
         x.room(count)
-        kept = (x.kept, x.windows, x.gradient, x.coefs, atoms.squares, atoms.squares)
+        kept = (x.kept, x.windows, x.residual, x.coefs, atoms.squares, atoms.squares)
         kernels.pursue(*kept, np.empty(0, np.int64), count, ends, x.notes)
 
     return best(lambda: some(steps), rounds) / steps

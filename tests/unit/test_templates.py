@@ -66,8 +66,8 @@ def test_more_templates_than_a_signal_has_shapes_are_learned_all_the_same(times)
 def test_what_cannot_be_learned_from_is_refused():
     with pytest.raises(InputError, match="n_templates: templates of one sample are all one"):
         learn_templates(np.arange(50.0), 2, 1)
-    for unit in (1e-200, 1e200):
-        with pytest.raises(InputError, match="expected other units"):
+    for unit in (1e-200, 1e150, 1e200):
+        with pytest.raises(InputError, match=r"^signal: numbers.*expected other units"):
             learn_templates(np.arange(50.0) * unit, 1, 5)
     with pytest.raises(InputError, match="silent"):
         learn_templates(np.zeros(50), 2, 5)

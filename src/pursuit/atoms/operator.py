@@ -195,7 +195,7 @@ def _linear(operator: Any) -> Any:
     from scipy.sparse import issparse
     from scipy.sparse.linalg import aslinearoperator
 
-    if not (hasattr(operator, "matvec") or issparse(operator)):
+    if not (hasattr(operator, "matvec") or issparse(operator) or np.isscalar(operator)):
         operator = real_array("operator", operator, ndim=2)
     try:
         linear = aslinearoperator(operator)

@@ -14,6 +14,8 @@ _COMFORT = (1e-250, 1e250)
 """Sums of squares in this range have lost nothing to underflow or overflow."""
 _EASY = (1e-100, 1e100)
 """Largest entries in this range have squares of which nothing that counts is lost."""
+_SQUARED = (2.0**-500, 2.0**500)
+"""Norms in this range have squares, and slopes along such vectors have too."""
 
 
 def scale(entries: Array) -> float:
@@ -29,6 +31,16 @@ def length(x: Array) -> float:
     if size == inf:
         return size
     return size * float(np.linalg.norm(flat if size == 1 else flat / size))
+
+
+def squarable(name: str, x: Array) -> None:
+    """Refuse numbers whose squares, or those of slopes along them, are out of range."""
+    size = length(x)
+    if size and not _SQUARED[0] <= size <= _SQUARED[1]:
+        raise InputError(
+            f"{name}: numbers of the size {size:.3g} have squares out of the range of float64; "
+            "expected other units"
+        )
 
 
 def row_norms(matrix: Array) -> Array:

@@ -8,7 +8,7 @@ import numpy as np
 
 from pursuit.atoms.shifts import Shifts, alike
 from pursuit.base.errors import InputError
-from pursuit.base.lengths import scale
+from pursuit.base.lengths import scale, squarable
 from pursuit.base.validation import Array, count, extent, real_array
 from pursuit.objectives.quadratic import SquaredDistance
 from pursuit.solving.driver import solve
@@ -99,6 +99,7 @@ def learn_templates(
     rounds = count("rounds", rounds, minimum=1)
     if not b.any():
         raise InputError("signal: it is silent; expected something to learn from")
+    squarable("signal", b)
     if K > 1 and np.prod(sizes) == 1:
         raise InputError(f"n_templates: templates of one sample are all one; expected 1, got {K}")
     fits = max(1, int(b.size // np.prod(sizes)))
