@@ -15,6 +15,7 @@ from pursuit import (
     Problem,
     Quadratic,
     Replay,
+    Shifts,
     Smooth,
     SquaredDistance,
     methods,
@@ -118,6 +119,16 @@ def test_observations_at_any_distance(every, kernels):
         compare(kernels, *problem(), METHODS[name], every=every, tol=0, max_iter=2300)
 
 
+@pytest.mark.parametrize("name", ["random-pursuit", "accelerated-random"])
+def test_a_slope_that_nobody_tests_interrupts_no_kernel(name, kernels):
+    made = kernels(True)
+    solve(*problem(), METHODS[name], max_iter=1000, every=1000, tol=0)
+    unseen = len(made)
+    made = kernels(True)
+    solve(*problem(), METHODS[name], max_iter=1000, every=1000, tol=1e-12)
+    assert len(made) - unseen > 1000 // (2 * N)
+
+
 @pytest.mark.parametrize("name", ["random-pursuit", "accelerated-matching-pursuit", "exact"])
 def test_a_run_may_change_over_at_any_iteration(name, kernels):
     f, atoms = problem()
@@ -159,6 +170,14 @@ def test_other_quadratics(kernels):
     for f in (LeastSquares(A, rng.standard_normal(25)), Quadratic(H, H @ rng.standard_normal(D))):
         for name in ("matching-pursuit", "accelerated-random", "exact"):
             compare(kernels, f, atoms, METHODS[name], tol=0, target=-np.finfo(float).max)
+
+
+@pytest.mark.parametrize("name", ["matching-pursuit", "affine-invariant", "accelerated-random"])
+def test_atoms_that_are_moved_along_and_not_stored(name, kernels):
+    rng = np.random.default_rng(6)
+    f = LeastSquares(rng.standard_normal((25, D)), rng.standard_normal(25))
+    atoms = Shifts(rng.standard_normal((2, 7)).astype(np.float32), D)
+    compare(kernels, f, atoms, METHODS[name], tol=0, max_iter=300)
 
 
 def test_a_flat_direction_gets_no_step(kernels):

@@ -86,6 +86,31 @@ def test_a_fork_in_the_middle_of_another_thread_s_work_does_no_harm():
         holder.join()
 
 
+LATE = """
+from pursuit.base.linear_algebra import scipy_linalg
+from pursuit.base.threads import single_threaded_blas
+from threadpoolctl import threadpool_info
+
+def threads():
+    return [one["num_threads"] for one in threadpool_info() if one["user_api"] == "blas"]
+
+with single_threaded_blas:
+    before = len(threads())
+    scipy_linalg()
+    inside = threads()
+print(len(inside) > before, set(inside), set(threads()))
+"""
+
+
+def test_a_blas_that_is_loaded_while_others_are_limited_is_limited_too():
+    environment = {**os.environ, "OPENBLAS_NUM_THREADS": "2", "OMP_NUM_THREADS": "2"}
+    run = subprocess.run(
+        [sys.executable, "-c", LATE], env=environment, capture_output=True, text=True, check=True
+    )
+    most = min(2, len(os.sched_getaffinity(0)))  # what BLAS takes of the two
+    assert run.stdout in (f"True {{1}} {{{most}}}\n", f"False {{1}} {{{most}}}\n")
+
+
 def test_blas_threads_are_limited_inside_and_restored_after_an_error():
     before, seen = blas_threads(), []
 

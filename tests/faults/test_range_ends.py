@@ -92,6 +92,8 @@ def test_constants_out_of_range_are_refused():
         geometry.dual_norm(Cone([[1e200, -1e200]]), np.full(2, 1e200))
     with pytest.raises(InputError, match=r"^x: "):
         geometry.gauge(Dictionary([[1.0, 1.0]]), np.full(2, 1.7e308))
+    with pytest.raises(InputError, match=r"^atoms: the inverses of their norms"):
+        geometry.leverage(Dictionary([[1e-309, 0.0], [0.0, 1e-309]]))
     with pytest.raises(InputError, match=r"^A: "):
         geometry.smoothness(LeastSquares(1e-172 * np.eye(2), np.ones(2)), Coordinates(2))
     steep = LeastSquares(1e150 * np.eye(2), np.full(2, 1e200))

@@ -85,7 +85,9 @@ def test_a_signal_that_is_not_there_is_an_index_error(codes, key):
         codes[key]
 
 
-@pytest.mark.parametrize("key", ["1", 1.0, None, (1, 2, 3.0), [[1]], True, [True, False], (0, 0.5)])
+@pytest.mark.parametrize(
+    "key", ["1", 1.0, None, (1, 2), (1, 2, 3.0), [[1]], True, [True, False], (0, 0.5)]
+)
 def test_what_is_no_number_of_a_signal_is_refused(codes, key):
     with pytest.raises(InputError, match="expected the number of a signal"):
         codes[key]

@@ -230,6 +230,11 @@ BAD = np.full(500, np.nan)
 WRONG = [
     ((np.zeros(500), 1.0), {}, "signal: it is silent, all samples are 0"),
     ((np.array([soft(), 0 * soft()]), 1.0), {}, "signal: channel 1 is silent"),
+    (
+        (np.array([2 * soft(), 5e-324 + 0 * soft()]), 1.0),
+        {"shared": True},
+        "signal: channel 1 is silent",
+    ),
     ((BAD, 1.0), {}, "signal: expected finite numbers, got nan at (0,)"),
     ((soft(50), 1.0), {}, "signal: 50 samples are shorter than a window; expected at least 64"),
     ((soft(500), 1.0), {"scales": (64, 512)}, "signal: 500 samples are shorter than a window"),

@@ -1,5 +1,8 @@
 """Estimators where scales, folds and arguments are odd."""
 
+import gc
+import weakref
+
 import numpy as np
 import pytest
 from scipy.sparse import csr_array
@@ -18,6 +21,7 @@ from pursuit.estimators import (
     PursuitRegressorCV,
     orthogonal_mp,
     orthogonal_mp_gram,
+    penalised,
 )
 from pursuit.estimators.linear import Features
 
@@ -132,6 +136,23 @@ def test_one_model_is_seen_in_its_plot():
     named = [line for line in ax.get_lines() if str(line.get_label()).startswith("feature")]
     assert {line.get_label() for line in named} == {"feature 2", "feature 5"}
     assert all(line.get_marker() != "None" for line in named)
+
+
+def test_a_path_keeps_no_run_but_the_last(monkeypatch):
+    """Of many features few are in use: what is dense is held for one model at a time."""
+    minimise, runs, held = penalised.minimise, [], []
+
+    def watched(*arguments):
+        gc.collect()
+        held.append(sum(run() is not None for run in runs))
+        result = minimise(*arguments)
+        runs.append(weakref.ref(result))
+        return result
+
+    monkeypatch.setattr(penalised, "minimise", watched)
+    PenalisedRegressor().fit_path(X, y, n_alphas=6)
+    assert len(held) == 6
+    assert max(held) <= 1
 
 
 def masked(array):

@@ -247,6 +247,7 @@ def test_a_method_without_a_proof_is_refused_by_name_with_those_that_have_one(na
         ({"penalty": L1(1.0), "rtol": 0.1}, "rtol: with weights on coefficients"),
         ({"penalty": L1(1.0), "gap": 0}, "gap: expected a positive number, got 0"),
         ({"penalty": L1(1.0), "gap": np.nan}, "gap: expected a number, got nan"),
+        ({"penalty": L1(1.0), "gap": b"3"}, "gap: expected a number, got b'3'"),
         ({"gap": 1e-3}, "gap: of LeastSquares .* without a penalty no dual problem is known"),
     ],
 )
@@ -268,3 +269,20 @@ def test_draws_are_those_of_the_run_without_a_penalty():
         for options in ({}, {"penalty": Box(-inf, 1e9)})
     ]
     np.testing.assert_allclose(seen[0].x, seen[1].x, rtol=1e-9)
+
+
+def test_an_h_that_rounding_made_indefinite_is_taken_to_the_end():
+    H = np.diag([5e8, 1.0, -3.0]).astype(np.float32)  # −3 is rounding of 5e8 in float32
+    f = Quadratic(H, np.array([1e8, 1.0, 0.0], np.float32))
+    result = solve(f, Coordinates(3), "cyclic", penalty=Box(-1, 1), max_iter=9)
+    assert result.gap >= 0.5 * 3  # to be had at ±1 along the last axis
+    assert "duality gap" in str(result)
+
+
+def test_a_gap_knows_of_free_atoms_however_short_they_are():
+    """The short ones may have coefficients of any length, so that θ is orthogonal to them too."""
+    atoms = np.diag([1.0, 1e-24, 1.0])
+    f = SquaredDistance(np.array([1.0, 1.0, 1.0]))
+    result = solve(f, atoms, "cyclic", penalty=L1([0.0, 0.0, 0.5]), max_iter=1)
+    least = 0.5 * 1 - 0.5 * (1 - 0.5) ** 2  # at w = (1, 1e24, 0.5)
+    assert result.gap >= result.value - least > 0.1

@@ -94,7 +94,7 @@ def test_every_package_of_an_extra_is_imported_somewhere():
     for extra in extras.keys() - {"test", "check", "docs", "dist", "bench"}:
         for requirement in extras[extra]:
             name = re.match(r"[\w-]+", requirement)[0]
-            imported = rf"(import|from|find_spec\(\")\s*{modules.get(name, name)}\b"
+            imported = rf"(import|from|find_spec\(\"|require\(\")\s*{modules.get(name, name)}\b"
             assert re.search(imported, source), (extra, requirement)
 
 

@@ -71,6 +71,11 @@ for method in ("matching-pursuit", "accelerated-matching-pursuit", "accelerated-
     assert heavy_modules_after(code) == []
 
 
+def test_importing_solve_and_encode_loads_no_linear_algebra():
+    code = "import sys; from pursuit import Dictionary, SquaredDistance, encode, solve"
+    assert heavy_modules_after(f"{code}; assert 'scipy.linalg' not in sys.modules") == []
+
+
 def test_the_library_logs_to_nobody_unless_asked():
     code = "import logging, pursuit; print(logging.getLogger('pursuit').handlers)"
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from pursuit.base.linear_algebra import scipy_linalg
 from pursuit.base.products import times
 from pursuit.base.validation import Array
 
@@ -114,24 +115,20 @@ class DenseColumns(Columns):
         return curvatures
 
     def gram(self, h: Array) -> Array:
-        from scipy.linalg.blas import dsyrk
-
         from pursuit.kernels.working_set import mirror
 
         scaled = self.X if (h == 1).all() else self.X * np.sqrt(h)[:, None]
         # What BLAS leaves above the diagonal is below it in the transpose.
-        gram: Array = dsyrk(1.0, np.asfortranarray(scaled), trans=1, lower=0).T
+        gram: Array = scipy_linalg().blas.dsyrk(1.0, np.asfortranarray(scaled), trans=1, lower=0).T
         mirror(gram)
         return gram
 
     def outer(self) -> Array:
-        from scipy.linalg.blas import dsyrk
-
         from pursuit.kernels.working_set import mirror
 
         by_columns = self.X.flags.f_contiguous
         X = self.X if by_columns else self.X.T
-        outer: Array = dsyrk(1.0, X, trans=0 if by_columns else 1, lower=0).T
+        outer: Array = scipy_linalg().blas.dsyrk(1.0, X, trans=0 if by_columns else 1, lower=0).T
         mirror(outer)
         return outer
 

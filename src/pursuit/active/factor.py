@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-from scipy.linalg.blas import dtpsv
 
+from pursuit.base.linear_algebra import scipy_linalg
 from pursuit.base.validation import Array
 
 DEPENDENT = 32
@@ -86,7 +86,7 @@ class Factor:
         if not self.size:
             return b
         packed = self._packed[: self._extent(self.size)]
-        solved: Array = dtpsv(self.size, packed, b, trans=transposed)
+        solved: Array = scipy_linalg().blas.dtpsv(self.size, packed, b, trans=transposed)
         return solved
 
 

@@ -9,6 +9,7 @@ import numpy as np
 from pursuit.active.columns import Columns
 from pursuit.active.quadratic_models import QuadraticModel
 from pursuit.active.terms import Terms
+from pursuit.base.linear_algebra import scipy_linalg
 from pursuit.base.validation import Array
 
 
@@ -51,16 +52,15 @@ class KernelModel(QuadraticModel):
 
         z = y − √h (I + √h K √h)⁻¹ √h K y, whose matrix is positive definite.
         """
-        from scipy.linalg.lapack import dpotrf, dpotrs
-
+        lapack = scipy_linalg().lapack
         root = np.sqrt(self.h)[:, None]
         definite = self.K * root
         definite *= root.T
         definite.flat[:: len(definite) + 1] += 1.0
-        factor, _ = dpotrf(definite.T, lower=0, overwrite_a=1, clean=0)
+        factor, _ = lapack.dpotrf(definite.T, lower=0, overwrite_a=1, clean=0)
 
         def solved(y: Array) -> Array:
-            inner, _ = dpotrs(factor, root * (self.K @ y), lower=0)
+            inner, _ = lapack.dpotrs(factor, root * (self.K @ y), lower=0)
             z: Array = y - root * inner
             return z
 

@@ -14,6 +14,7 @@ import numpy as np
 
 from pursuit.active.columns import Columns
 from pursuit.active.terms import Face, Terms
+from pursuit.base.linear_algebra import scipy_linalg
 from pursuit.base.validation import Array
 
 EPOCHS, CHEAP, LARGE = (3, 50), 1_000_000, 100
@@ -134,8 +135,7 @@ class GramModel(DescentModel):
     def _newton(
         self, face: Face, tilted: Array, enough: float
     ) -> tuple[Array, Callable[[Array], Array]]:
-        from scipy.linalg.lapack import dposv
-
+        dposv = scipy_linalg().lapack.dposv
         whole = len(face.places) == len(self.H)
         H = self.H if whole else self.H[np.ix_(face.places, face.places)]
         definite = H.T.copy(order="F")

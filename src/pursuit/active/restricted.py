@@ -5,12 +5,12 @@ from __future__ import annotations
 from functools import partial
 
 import numpy as np
-from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
 from pursuit.active.active_set import Entry, Local, Span
 from pursuit.active.newton import Apply, conjugate
 from pursuit.atoms.base import Atom
 from pursuit.base.growing import Table
+from pursuit.base.linear_algebra import scipy_linalg
 from pursuit.base.products import times
 from pursuit.base.validation import Array
 from pursuit.objectives.base import QuadraticObjective
@@ -168,6 +168,7 @@ class _LinearLocal(Local):
         return apply
 
     def newton(self, delta: Array, slopes: Array, metric: Apply) -> Array:
+        linalg = scipy_linalg()
         bends = self.f.bends(self._image(delta))
         self.x.counts.products += self.size * self._product
         H = times(self.images * bends, self.images.T).astype(np.float64)
@@ -176,10 +177,10 @@ class _LinearLocal(Local):
         # A loss with flat parts has a singular Hessian: a little of the metric bends it.
         for bent in (0.0, BENT):
             try:
-                factor = cho_factor(H + bent * self.span.metric.matrix, check_finite=False)
-            except LinAlgError:
+                factor = linalg.cho_factor(H + bent * self.span.metric.matrix, check_finite=False)
+            except np.linalg.LinAlgError:
                 continue
-            step: Array = cho_solve(factor, slopes, check_finite=False)
+            step: Array = linalg.cho_solve(factor, slopes, check_finite=False)
             return step
         return metric(slopes)  # the metric bounds the Hessian, so its step always descends
 

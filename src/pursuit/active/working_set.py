@@ -350,8 +350,8 @@ class _Way:
     def at(self, share: float) -> Expansion:
         """The samples there."""
         if self._seen is None or self._seen[0] != share:
-            u = self.end if share == 1 else None
-            u = self.here.u + share * self.du if u is None else u
+            there = self.end if share == 1 else None
+            u = self.here.u + share * self.du if there is None else there
             self._seen = share, u, self.f.expansion(u)
         return self._seen[2]
 

@@ -8,6 +8,7 @@ from functools import cached_property
 import numpy as np
 
 from pursuit.base.errors import InputError
+from pursuit.base.linear_algebra import scipy_linalg
 from pursuit.base.threads import single_threaded_blas
 from pursuit.base.validation import Array, real_array
 
@@ -51,8 +52,6 @@ class MatrixMap(LinearMap):
 
     @single_threaded_blas
     def __init__(self, M: object, size: int) -> None:
-        from scipy.linalg import lu_factor
-
         self.size, self.matrix = size, real_array("M", M, ndim=2).astype(np.float64)
         if self.matrix.shape != (size, size):
             raise InputError(f"M: expected shape {(size, size)}, got {self.matrix.shape}")
@@ -60,20 +59,16 @@ class MatrixMap(LinearMap):
         if spectrum[-1] <= size * np.finfo(float).eps * spectrum[0]:
             raise InputError("M: expected an invertible matrix, got one that is numerically not")
         self.largest, self.smallest = float(spectrum[0]), float(spectrum[-1])
-        self._factors = lu_factor(self.matrix)
+        self._factors = scipy_linalg().lu_factor(self.matrix)
 
     def __call__(self, x: Array) -> Array:
         return np.asarray(self.matrix @ x)
 
     def solve(self, x: Array) -> Array:
-        from scipy.linalg import lu_solve
-
-        return np.asarray(lu_solve(self._factors, x))
+        return np.asarray(scipy_linalg().lu_solve(self._factors, x))
 
     def pull(self, d: Array) -> Array:
-        from scipy.linalg import lu_solve
-
-        return np.asarray(lu_solve(self._factors, d, trans=1))
+        return np.asarray(scipy_linalg().lu_solve(self._factors, d, trans=1))
 
     def push(self, g: Array) -> Array:
         return np.asarray(self.matrix.T @ g)
@@ -107,10 +102,8 @@ class RootMap(LinearMap):
 
     @single_threaded_blas
     def __init__(self, gram: Array) -> None:
-        from scipy.linalg import cholesky
-
         self.size, self._gram = len(gram), gram
-        self.R = cholesky(gram)
+        self.R = scipy_linalg().cholesky(gram)
 
     @cached_property
     def _spectrum(self) -> Array:
@@ -125,9 +118,7 @@ class RootMap(LinearMap):
         return 1 / float(self._spectrum[0])
 
     def __call__(self, x: Array) -> Array:
-        from scipy.linalg import solve_triangular
-
-        return np.asarray(solve_triangular(self.R, x))
+        return np.asarray(scipy_linalg().solve_triangular(self.R, x))
 
     def solve(self, x: Array) -> Array:
         return np.asarray(self.R @ x)
@@ -136,6 +127,4 @@ class RootMap(LinearMap):
         return np.asarray(self.R.T @ d)
 
     def push(self, g: Array) -> Array:
-        from scipy.linalg import solve_triangular
-
-        return np.asarray(solve_triangular(self.R, g, trans=1))
+        return np.asarray(scipy_linalg().solve_triangular(self.R, g, trans=1))

@@ -168,7 +168,9 @@ class Moments:
         found = whiten(coordinates / size, p)
         with np.errstate(divide="ignore", over="ignore"):
             leverage = np.minimum(found.lengths, 1 / p)  # for p_j z_j z_jᵀ ≤ P̃
-        frame, dual = size * found.frame, found.transform.T / size
+            frame, dual = size * found.frame, found.transform.T / size
+        if not np.isfinite(dual).all():
+            raise InputError("atoms: the inverses of their norms are out of the range of numbers")
         if atoms.lin.basis is not None:
             frame, dual = frame @ atoms.lin.basis, dual @ atoms.lin.basis
         return Moments(frame, dual, leverage, found.rounding)

@@ -145,7 +145,7 @@ class RegressionTrees(AtomSet):
         rows = _seen_by_trees(X)
         if rows.shape[1] != self.X.shape[1]:
             raise InputError(f"X: expected {self.X.shape[1]} features, got {rows.shape[1]}")
-        if not all(isinstance(z, Tree) for z in result.used):
+        if not all(callable(z) for z in result.used):  # those of other sets are not
             raise InputError("result: expected that of a run over regression trees")
         if result.origin is not None and result.origin.start.any():
             raise InputError(

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from scipy.linalg.lapack import dgeqp3, dtrtri
 
 from pursuit.base.errors import InputError
 from pursuit.base.lengths import EPS
+from pursuit.base.linear_algebra import scipy_linalg
 from pursuit.base.validation import Array
 
 
@@ -80,11 +80,12 @@ def whiten(rows: Array, weights: Array) -> Whitened:
     With its rows in the order of their norms and its columns pivoted, it loses nothing of rows
     that are much shorter than others.
     """
+    lapack = scipy_linalg().lapack
     weighted = np.sqrt(weights)[:, None] * rows
     order = np.argsort(-np.abs(weighted).max(axis=1), kind="stable")
-    factored, pivots, *_ = dgeqp3(weighted[order])
+    factored, pivots, *_ = lapack.dgeqp3(weighted[order])
     R = np.triu(factored[: rows.shape[1]])
-    inverse, singular = dtrtri(R)
+    inverse, singular = lapack.dtrtri(R)
     if singular or not np.isfinite(inverse).all():
         raise InputError("atoms: their norms are too far apart for second moments in float64")
     frame, transform = np.empty_like(R), np.empty_like(R)

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from pursuit.base.lengths import length
+from pursuit.base.linear_algebra import scipy_linalg
 from pursuit.base.products import times
 from pursuit.base.validation import Array
 
@@ -164,6 +165,7 @@ def _arpack(A: Any, v0: Array) -> Pair | None:
     """The pair by ARPACK; None where it has no more success."""
     from scipy.sparse.linalg import ArpackError, LinearOperator, svds
 
+    scipy_linalg()  # its BLAS is held to as many threads as ours
     first = v0 if A.shape[1] <= A.shape[0] else times(A, v0)
     operator = LinearOperator(
         A.shape, dtype=np.float64, matvec=lambda v: A @ v, rmatvec=lambda u: A.T @ u

@@ -50,10 +50,8 @@ class _SingleThreadedBlas(ContextDecorator):
     def __enter__(self) -> None:
         with self._lock:
             if self._inside == 0:
-                counts = [(library, library.num_threads) for library in self._loaded()]
-                self._limited = [(library, threads) for library, threads in counts if threads > 1]
-                for library, _ in self._limited:
-                    library.set_num_threads(1)
+                self._limited = []
+                self._limit()
             self._inside += 1
 
     def __exit__(self, *error: object) -> None:
@@ -62,6 +60,19 @@ class _SingleThreadedBlas(ContextDecorator):
             if self._inside == 0:
                 for library, threads in self._limited:
                     library.set_num_threads(threads)
+
+    def renew(self) -> None:
+        """Hold libraries to one thread that were loaded while somebody is inside."""
+        with self._lock:
+            if self._inside:
+                self._limit()
+
+    def _limit(self) -> None:
+        counts = [(library, library.num_threads) for library in self._loaded()]
+        for library, threads in counts:
+            if threads > 1:
+                library.set_num_threads(1)
+                self._limited.append((library, threads))
 
     def _loaded(self) -> list[Any]:
         """The BLAS libraries of the process, looked for anew when a module has come in: SciPy

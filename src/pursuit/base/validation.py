@@ -133,7 +133,7 @@ def shown(value: object) -> str:
 
 def number(name: str, value: object) -> float:
     """`value` as a float; not a text, not an array, not nan."""
-    if isinstance(value, (bool, str)) or not np.isscalar(value):
+    if isinstance(value, (bool, str, bytes)) or not np.isscalar(value):
         raise InputError(f"{name}: expected a number, got {shown(value)}")
     try:
         result = float(value)  # type: ignore[arg-type]

@@ -89,14 +89,14 @@ def decompose(
     if flag("resume", resume) and checkpoint is None:
         raise InputError("resume: expected a checkpoint to go on from, got none")
     limit = rows.shape[1] if max_atoms is None else count("max_atoms", max_atoms, minimum=1)
-    # In a unit of its own, a power of two: squares of 1e±200 are no numbers, and no bit changes.
-    exponent = int(np.frexp(np.abs(rows).max())[1])
-    rows = np.ldexp(rows, -exponent)
     parts = rows[None] if one or flag("shared", shared) else rows[:, None]
     margin = lengths[0] // 2
     atoms = Gabor(rows.shape[1] + 2 * margin, lengths, hop, channels=parts.shape[1])
     books = []
     for k, part in enumerate(parts):
+        # In a unit of its own, a power of two: squares of 1e±200 are no numbers, no bit changes.
+        exponent = int(np.frexp(np.abs(part).max())[1])
+        part = _heard(np.ldexp(part, -exponent))
         file = None if checkpoint is None else _file(checkpoint, k if len(parts) > 1 else None)
         result = solve(
             SquaredDistance(np.pad(part, ((0, 0), (margin, margin)))),
@@ -109,9 +109,9 @@ def decompose(
             checkpoint=file,
             resume=file if resume and file is not None and file.exists() else None,
         )
-        books.append(_book(result, part, atoms, margin, hertz, k))
-    book = joined(books, None if one else len(rows))
-    return replace(book, amplitude=np.ldexp(book.amplitude, exponent))
+        found = _book(result, part, atoms, margin, hertz, k)
+        books.append(replace(found, amplitude=np.ldexp(found.amplitude, exponent)))
+    return joined(books, None if one else len(rows))
 
 
 def _book(result: Result, rows: Array, atoms: Gabor, margin: int, rate: float, first: int) -> Book:
@@ -156,11 +156,16 @@ def _rows(signal: object) -> tuple[Array, bool]:
             f"signal: expected channels as rows, got {rows.shape[0]} channels of {rows.shape[1]} "
             "samples; give its transpose"
         )
+    return _heard(rows), samples.ndim == 1
+
+
+def _heard(rows: Array) -> Array:
+    """The channels, if there is something in each of them."""
     silent = np.flatnonzero(~rows.any(axis=1))
     if len(silent):
         which = "it is" if len(rows) == 1 else f"channel {silent[0]} is"
         raise InputError(f"signal: {which} silent, all samples are 0; expected something to find")
-    return rows, samples.ndim == 1
+    return rows
 
 
 def _windows(length: int, scales: Sequence[int] | None) -> tuple[int, ...]:

@@ -317,7 +317,8 @@ def unsound(codes: Codes) -> str:
 
 def _numbers(key: object, m: int) -> Array:
     """The numbers of signals that a mask, or numbers from either end, stand for."""
-    places = np.asarray(key)
+    # Of (i, j) everybody else makes one coefficient; those are in codes.matrix.
+    places = np.asarray(None if isinstance(key, tuple) else key)
     if places.dtype == bool and places.shape == (m,):
         return np.flatnonzero(places)
     if places.ndim != 1 or (places.size and places.dtype.kind not in "iu"):

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, Self
 
 import numpy as np
-from scipy.sparse import csr_array
+from scipy.sparse import csr_array, vstack
 from sklearn.exceptions import ConvergenceWarning
 
 from pursuit.atoms.coordinates import Coordinates
@@ -85,15 +85,19 @@ class PenaltySearch:
         if not features.live.size:
             b = self.loss.constant(y, weights) if self.intercept else 0.0
             return constant_path(b, features, len(strengths)), [1] * len(strengths)
-        X, runs = features.scaled(unit=False), []
+        X = features.scaled(unit=False)
         x = np.zeros(X.shape[1] + self.intercept, X.dtype) if start is None else start
         tol = max(self.tol, ULPS * float(np.finfo(X.dtype).eps))
+        found, gaps, iterations = [], [], []
         for strength in strengths:
             f = self.loss.make(X, y, strength.l2, weights, self.intercept)
-            runs.append(minimise(f, strength.l1, self.positive, x, tol, self.max_iter))
-            x = runs[-1].x
-            _tell(runs[-1])
-        return self._as_given(runs, features), [max(1, run.iterations) for run in runs]
+            run = minimise(f, strength.l1, self.positive, x, tol, self.max_iter)
+            _tell(run)
+            x = run.x
+            found.append(csr_array(x[None]))  # of many features few are in use
+            gaps.append(run.gap)
+            iterations.append(max(1, run.iterations))
+        return self._as_given(vstack(found, "csr"), np.array(gaps), features), iterations
 
     def top(self, features: Features, y: Array, weights: Array | None) -> float:
         """The least λ at which every coefficient is zero."""
@@ -111,17 +115,15 @@ class PenaltySearch:
         b = b + float(coef @ features.middle)
         return np.array([*coef[features.live], *[b] * self.intercept], features.X.dtype)
 
-    def _as_given(self, runs: list[Result], features: Features) -> CoefficientPath:
-        """The models of some runs, for the features as they came."""
-        n, X = len(features.live), features.X
-        rows = np.array([run.x for run in runs])
-        coefs = np.zeros((len(runs), X.shape[1]), X.dtype)
-        coefs[:, features.live] = rows[:, :n]
-        b = rows[:, n] if self.intercept else np.zeros(len(runs), X.dtype)
+    def _as_given(self, found: Any, gaps: Array, features: Features) -> CoefficientPath:
+        """Models as they were found, a row each, for the features as they came."""
+        n, X, models = len(features.live), features.X, found.shape[0]
+        live = found[:, :n].tocoo()
+        places = live.row, features.live[live.col]
+        coefs = csr_array((live.data, places), shape=(models, X.shape[1]), dtype=X.dtype)
+        b = found[:, [n]].toarray()[:, 0] if self.intercept else np.zeros(models, X.dtype)
         b = (b - coefs @ features.middle).astype(X.dtype)
-        gaps = np.array([run.gap for run in runs])
-        at = np.arange(len(runs))
-        return CoefficientPath("", at, csr_array(coefs), b, features.scale, gaps)
+        return CoefficientPath("", np.arange(models), coefs, b, features.scale, gaps)
 
 
 def _tell(run: Result) -> None:

@@ -6,7 +6,7 @@ The loss is the paper's (1/N) Σ ‖x_i − b_i‖², counted from its floor ove
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 
@@ -49,8 +49,7 @@ def run(
     count("seed", seed)
     with single_threaded_blas:
         scene = source if isinstance(source, Pixels) else urban(source)
-        atoms = scene.atoms.unit().atoms
-        assert isinstance(atoms, Dictionary)
+        atoms = cast(Dictionary, scene.atoms.unit().atoms)  # as the unit set of one is
         field = Field(atoms, scene.signals)
         curves = {}
         for number, (key, contestant) in enumerate(CONTESTANTS.items()):

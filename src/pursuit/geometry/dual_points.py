@@ -18,7 +18,7 @@ import numpy as np
 
 from pursuit.atoms.base import FiniteAtoms
 from pursuit.atoms.forms import AtomForm
-from pursuit.base.lengths import EPS, length
+from pursuit.base.lengths import EPS, length, row_norms
 from pursuit.base.products import times
 from pursuit.base.validation import Array
 from pursuit.objectives.linear_models import LinearModel
@@ -173,9 +173,12 @@ class DualSpace:
 
     @cached_property
     def _basis(self) -> Array:
-        """An orthonormal basis of these."""
+        """An orthonormal basis of these, however long each of them is."""
         assert self._images is not None
-        left, sizes, _ = np.linalg.svd(self._images, full_matrices=False)
+        norms = row_norms(self._images.T)
+        left, sizes, _ = np.linalg.svd(
+            self._images / np.where(norms > 0, norms, 1), full_matrices=False
+        )
         basis: Array = left[:, sizes > len(left) * EPS * sizes.max(initial=0.0)]
         return basis
 

@@ -21,6 +21,7 @@ from pursuit.kernels.compiling import compiled, strict
 
 # The order of a sum is the compiler's; numbers that are not finite stay what they are.
 loose = compiled(fastmath={"contract", "nsz", "reassoc", "arcp"})
+"""Compile a function whose sums may be added up in any order."""
 _next_weight = strict(next_weight)
 
 PRODUCTS, ATOM, GAMMA, CORRELATION, SLOPE, DECREASE, USED, THETA, BETA = range(9)
@@ -206,7 +207,7 @@ def distance(c: float, w: float, weight: float, lower: float, upper: float) -> f
 
 @loose
 def shrunk(w: float, weight: float, lower: float, upper: float) -> float:
-    """The prox of g: a soft threshold and a clip."""
+    """argmin over v of (v − w)²/2 + weight·|v| for lower ≤ v ≤ upper: the prox of g."""
     if w > weight:
         w -= weight
     elif w < -weight:

@@ -162,7 +162,7 @@ def minus(typing_context: Any, v: Any, s: Any, u: Any) -> Any:
 
 @_intrinsic
 def plus(typing_context: Any, v: Any, s: Any, u: Any) -> Any:
-    """v + s·u."""
+    """v + s·u; the deliberate twin of `minus`."""
 
     def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         product = builder.fmul(_spread(builder, args[1], v), args[2], flags=_FAST)

@@ -11,25 +11,10 @@ from __future__ import annotations
 from math import exp, inf, log
 
 from pursuit.base.validation import Array
-from pursuit.kernels.compiling import compiled
-
-loose = compiled(fastmath={"contract", "nsz", "reassoc", "arcp"})
-"""Compile a function whose sums may be added up in any order."""
+from pursuit.kernels.coordinates import loose, shrunk
 
 TILE = 32
 """Rows and columns of a block that is mirrored while it is in cache."""
-
-
-@loose
-def shrunk(w: float, weight: float, lower: float, upper: float) -> float:
-    """argmin over v of (v − w)²/2 + weight·|v| for lower ≤ v ≤ upper."""
-    if w > weight:
-        w -= weight
-    elif w < -weight:
-        w += weight
-    else:
-        w = 0.0
-    return min(max(w, lower), upper)
 
 
 @loose
@@ -108,7 +93,10 @@ def residual_epochs(
     epochs: int,
     enough: float,
 ) -> float:
-    """The same in residual form; v and w follow. `curvatures` are the diagonal of H."""
+    """The same in residual form; v and w follow. `curvatures` are the diagonal of H.
+
+    The deliberate twin of `gram_epochs`: what a step changes is most of what it costs.
+    """
     q = w.size
     largest = 0.0
     for epoch in range(epochs):

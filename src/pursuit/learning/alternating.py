@@ -14,9 +14,9 @@ from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 import numpy as np
-from scipy import linalg
 
 from pursuit.base.errors import InputError
+from pursuit.base.linear_algebra import scipy_linalg
 from pursuit.base.threads import for_each_block
 from pursuit.base.validation import Array
 from pursuit.kernels.learning import CodesBySignal, sweep_residuals, take_residuals
@@ -215,7 +215,7 @@ def mod(method: Alternating, codes: CodesBySignal, atoms: Array) -> tuple[Array,
 
 def _solve(gram: Array, right: Array) -> Array:
     """The least change D with A D = right; of unused atoms, and along what no code tells, none."""
-    size = np.sqrt(gram.diagonal())
+    linalg, size = scipy_linalg(), np.sqrt(gram.diagonal())
     scale = np.divide(1.0, size, out=np.zeros_like(size), where=size > 0)
     scaled = gram * scale[:, None] * scale
     try:

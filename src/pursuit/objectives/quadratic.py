@@ -265,7 +265,11 @@ class Quadratic(ThroughImage, QuadraticObjective):
         return {"b": peak(self.b)}
 
     def double(self) -> Quadratic:
-        return Quadratic(self.H.astype(np.float64), self.b.astype(np.float64))
+        # As it was accepted: an H that rounding in float32 made a little indefinite is this one.
+        wide = Quadratic.__new__(Quadratic)
+        wide.H, wide.b = self.H.astype(np.float64), self.b.astype(np.float64)
+        wide.shape, wide.dtype, wide.L, wide.mu = self.shape, wide.b.dtype, self.L, self.mu
+        return wide
 
     def unbounded(self, atoms: AtomSet, x: Array) -> str:
         if self.mu > len(self.H) * float(np.finfo(self.H.dtype).eps) * self.L:

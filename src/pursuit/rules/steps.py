@@ -158,12 +158,16 @@ class Smooth(Step):
         atoms = problem.atoms.finite
         if atoms is None:
             return None
+        if atoms.period < len(atoms):  # those that repeat are of the length that each is asked for
+            kinds = self.bounds_of(problem, np.arange(atoms.period))
+            return np.tile(kinds, len(atoms) // atoms.period)
         squares: Array = atoms.norms.astype(np.float64) ** 2
         return smoothness(problem, self.L) * squares
 
-    def bounds_of(self, problem: Problem, places: Array) -> Array | None:
+    def bounds_of(self, problem: Problem, places: Array) -> Array:
         squares = [problem.atoms.norm2(z) for z in places.tolist()]
-        return smoothness(problem, self.L) * np.array(squares)
+        bounds: Array = smoothness(problem, self.L) * np.array(squares)
+        return bounds
 
     def promise(self, problem: Problem) -> float:
         return self.L or problem.f.L or inf

@@ -101,7 +101,7 @@ class Loop:
             return False
         t, period = running.run.t, self._reasons.period
         looks = [running.period - t % running.period, every - t % every, end - t]
-        if isnan(running.last.slope):
+        if self._stop.tol and isnan(running.last.slope):  # the slope is tested, and not seen
             looks.append(period - t % period)
         if self._reasons.gap is not None:
             looks.append(self._reasons.gap.period - t % self._reasons.gap.period)

@@ -38,7 +38,7 @@ class Stopping:
             value = number("target", target)
             goals.append((value, f"the value is at most the target {value:.6g}"))
         if gap is not None:
-            _check_gap(problem, gap)
+            gap = _provable(problem, gap)
             tol = 0.0 if tol is None else tol
         if rtol is not None:
             residual = non_negative("rtol", rtol) * _signal_norm(problem)
@@ -60,15 +60,16 @@ def _limit(name: str, value: int, minimum: int) -> int:
     return min(count(name, value, minimum), sys.maxsize)
 
 
-def _check_gap(problem: Problem, gap: float) -> None:
-    """Refuse a gap that no run could tell."""
-    positive("gap", gap)
+def _provable(problem: Problem, gap: float) -> float:
+    """The gap, where a run can tell it."""
+    wanted = positive("gap", gap)
     if LeftToGain.of(problem) is None:
         penalty = "without a penalty" if problem.atoms.penalty.free else "with this penalty"
         raise InputError(
             f"gap: of {type(problem.f).__name__} over {problem.atoms!r} {penalty} no dual problem "
             "is known; expected a linear model with a penalty, or with l2 > 0 over Coordinates"
         )
+    return wanted
 
 
 def _signal_norm(problem: Problem) -> float:

@@ -160,7 +160,7 @@ def match_library(
     both must have as many bands. Bands that a spectrum of the library lacks do not count for it.
     """
     rows = real_array("endmembers", endmembers, ndim=2)
-    if not isinstance(library, SpectralLibrary):
+    if not hasattr(library, "spectra"):
         raise InputError(f"library: expected a SpectralLibrary, got {shown(library)}")
     if wavelengths is not None:
         wavelengths = shaped_array("wavelengths", wavelengths, rows.shape[1:])

@@ -69,14 +69,13 @@ class PursuitEncoder(nn.Module):
 
     def decode(self, codes: CodesTensor) -> Tensor:
         """codes @ W_dec + b_dec; the leading dimensions are those of the codes."""
-        values = codes.values if isinstance(codes, TopK) else codes
-        W = self.W_dec.to(values.dtype)
         if isinstance(codes, TopK):
+            W = self.W_dec.to(codes.values.dtype)
             indices, weights = (part.reshape(-1, part.shape[-1]) for part in codes)
             sums = nn.functional.embedding_bag(indices, W, mode="sum", per_sample_weights=weights)
-            fit = sums.reshape(*values.shape[:-1], W.shape[1])
+            fit = sums.reshape(*codes.values.shape[:-1], W.shape[1])
         else:
-            fit = codes @ W
+            fit = codes @ self.W_dec.to(codes.dtype)
         return fit if self.b_dec is None else fit + self.b_dec
 
     def _encoder(self) -> TensorEncoder:
