@@ -186,7 +186,9 @@ def _array(case: Case, door: Door, argument: str, plain: dict[str, Any]) -> None
     except Refused:
         return
     unbound = rag == "inf" and argument in ("lower", "upper")  # there is no bound, then
-    case.require(rag in FITTING or unbound, f"{argument} is taken as {rag}: {door.compared(found)!r:.80}")
+    case.require(
+        rag in FITTING or unbound, f"{argument} is taken as {rag}: {door.compared(found)!r:.80}"
+    )
 
 
 def _quietly(call: Callable[[], Any]) -> Any:
