@@ -36,7 +36,7 @@ OPTIONS = words(
     "--unit --json --data --seeds --iterations --overwrite --force --workers --scheduler "
     "--atoms --passes --start --tol --max-time --checkpoint --snr --figure --rate --scales "
     "--max-atoms --shared --noise "
-    "SIGNALS SCENE FILE CODES EXPERIMENT SOUND BOOK PHOTO"
+    "SIGNALS SCENE FILE CODES EXPERIMENT SOUND BOOK PHOTO COMMAND"
 )
 CONSTANTS = words("ν ν′ δ̂² L_A μ_A mDW radius diameter")
 """What `pursuit constants` may say of a file whose numbers leave no room for one of them."""

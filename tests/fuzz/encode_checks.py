@@ -89,6 +89,8 @@ class Signal:
         """⟨residual, z⟩/‖z‖ of every atom; over a cone, of those that may grow."""
         rows = self.asked.rows
         c = rows @ self.residual / norm(rows)
+        if self.asked.forward:  # what a step ⟨r, z⟩ z changes, which is nothing for short atoms
+            c = c * np.minimum(norm(rows) ** 2, 1)
         return np.maximum(c, 0) if self.asked.cone else np.abs(c)
 
 

@@ -185,7 +185,10 @@ def _array(case: Case, door: Door, argument: str, plain: dict[str, Any]) -> None
         found = case.ask(lambda: door.call(**plain | {argument: value}), NAMES, warned=SAID)
     except Refused:
         return
-    case.require(rag in FITTING, f"{argument} is taken as {rag}: {door.compared(found)!r:.80}")
+    unbound = rag == "inf" and argument in ("lower", "upper")  # there is no bound, then
+    case.require(
+        rag in FITTING or unbound, f"{argument} is taken as {rag}: {door.compared(found)!r:.80}"
+    )
 
 
 def _quietly(call: Callable[[], Any]) -> Any:
