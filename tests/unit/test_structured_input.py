@@ -108,6 +108,13 @@ def test_operators_have_atoms_of_any_size(unit):
     np.testing.assert_allclose(solve(b, Operator(A * unit), max_iter=5).x, expected, rtol=1e-12)
 
 
+def test_long_atoms_of_an_operator_meet_large_signals():
+    A = np.random.default_rng(0).standard_normal((6, 4))
+    expected = Operator(A).unit().atoms.correlate(np.ones(6))
+    found = Operator(A * 2.0**900).unit().atoms.correlate(np.full(6, 2.0**200))
+    np.testing.assert_allclose(found / 2.0**200, expected, rtol=1e-14)
+
+
 @pytest.mark.parametrize("share", [0.5, 1.1, 1e6])
 def test_norms_that_are_not_those_of_the_atoms_are_refused(share):
     A = np.random.default_rng(0).standard_normal((6, 4))

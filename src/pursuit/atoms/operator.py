@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from functools import cached_property
 from hashlib import blake2b
+from math import frexp
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ import numpy as np
 from pursuit.atoms.base import Atom, FiniteAtoms, Unit
 from pursuit.base.errors import InputError
 from pursuit.base.lengths import length, refuse_zero, row_norms
+from pursuit.base.precision import peak
 from pursuit.base.validation import Array, extent, real_array
 
 PROBED = 2**16
@@ -167,7 +169,11 @@ class Operator(FiniteAtoms):
         return float(np.vdot(d, self.vector(z)))
 
     def correlate(self, d: Array) -> Array:
-        return np.asarray(self.operator.rmatvec(d.reshape(-1))).reshape(-1)
+        # What meets the atoms is near one: of unit atoms the operator divides lengths out later.
+        power = 2.0 ** (frexp(peak(d))[1] - 1)
+        seen = np.asarray(self.operator.rmatvec(d.reshape(-1) / power))
+        correlations: Array = seen.reshape(-1) * power
+        return correlations
 
     def combine(self, weights: Array) -> Array:
         return np.asarray(self.operator.matvec(weights)).reshape(self.shape)
