@@ -57,24 +57,18 @@ class Penalty(ABC):
         return bool(np.any(self.terms[0]))
 
     def parts(self, n: int) -> Parts:
-        """λ_j, lower_j and upper_j for each of n atoms, in float64; not to be modified."""
-        if n not in self._parts:
-            self._parts[n] = self._made(n)
-        return self._parts[n]
+        """λ_j, lower_j and upper_j for each of n atoms, in float64."""
+        return Parts(*(self._spread(term, n) for term in self.terms))
 
-    @cached_property
-    def _parts(self) -> dict[int, Parts]:
-        return {}
-
-    def _made(self, n: int) -> Parts:
-        arrays = [np.asarray(term, np.float64) for term in self.terms]
-        for array in arrays:
-            if array.ndim and array.shape != (n,):
-                raise InputError(
-                    f"penalty: {type(self).__name__} has {len(array)} numbers, one for each atom; "
-                    f"expected {n}, as there are atoms"
-                )
-        return Parts(*(np.ascontiguousarray(np.broadcast_to(array, n)) for array in arrays))
+    def _spread(self, term: Number, n: int) -> Array:
+        if not isinstance(term, np.ndarray) or not term.ndim:
+            return np.full(n, term, np.float64)
+        if term.shape != (n,):
+            raise InputError(
+                f"penalty: {type(self).__name__} has {len(term)} numbers, one for each atom; "
+                f"expected {n}, as there are atoms"
+            )
+        return np.ascontiguousarray(term, np.float64)
 
     # The same g for other atoms -----------------------------------------------------------
 

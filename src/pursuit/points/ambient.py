@@ -11,7 +11,7 @@ from pursuit.base.errors import InputError
 from pursuit.base.products import times
 from pursuit.base.validation import Array
 from pursuit.objectives.base import Objective
-from pursuit.points.base import Point, Shift, slope_of
+from pursuit.points.base import Point, Shift
 from pursuit.points.ledger import Counts, Ledger
 
 
@@ -122,12 +122,6 @@ class AmbientPoint(Point):
         if self._largest is None:
             self._largest = float(np.abs(finite.admissible(self._observed(), self.coef)).max())
         return self._largest
-
-    def value_and_slope(
-        self, f: Objective, x: Array, atoms: AtomSet, scale: Array | None
-    ) -> tuple[float, float]:
-        value, gradient = self.value_and_gradient(f, x)
-        return value, slope_of(gradient, atoms, scale)
 
     def curvature(self, z: Atom) -> float:
         vector = self.atoms.vector(z)

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from pursuit.atoms.base import Atom
+from pursuit.atoms.base import Atom, AtomSet
 from pursuit.base.validation import Array
 from pursuit.objectives.base import Objective
 from pursuit.objectives.linear_models import Expansion, LinearModel
 from pursuit.points.ambient import AmbientPoint
-from pursuit.points.base import Bending
+from pursuit.points.base import Bending, slope_of
 
 
 class LinearPoint(AmbientPoint):
@@ -35,6 +35,12 @@ class LinearPoint(AmbientPoint):
         self._changed()
         self.know(samples)
         self.anew = anew and self.known is not None
+
+    def value_and_slope(
+        self, f: Objective, x: Array, atoms: AtomSet, scale: Array | None
+    ) -> tuple[float, float]:
+        value, gradient = self.value_and_gradient(f, x)
+        return value, slope_of(gradient, atoms, scale)
 
     def value_and_gradient(self, f: Objective, x: Array) -> tuple[float, Array]:
         # The same f; and the same bits, whether the image is at hand or has to be made again.
