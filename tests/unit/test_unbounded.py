@@ -81,6 +81,24 @@ def test_a_singular_hessian_whose_b_is_in_its_range_is_never_called_unbounded(dt
             assert solve(Quadratic(A.T @ A, b), atoms, max_iter=0).status is not Status.UNBOUNDED
 
 
+def test_a_flat_direction_between_two_atoms_of_a_cone_is_found():
+    rng = np.random.default_rng(0)
+    for _ in range(40):
+        rows, b = rng.standard_normal((2, 2)), rng.standard_normal(2)
+        # a z_0 + (1 − a) z_1 = (0, height): inside the cone where the first entries differ in sign
+        height = rows[0, 1] - rows[0, 0] * (rows[1, 1] - rows[0, 1]) / (rows[1, 0] - rows[0, 0])
+        falls = rows[0, 0] * rows[1, 0] < 0 < height * b[1]
+        status = solve(Quadratic(np.diag([1.0, 0.0]), b), Cone(rows), "orthogonal").status
+        assert (status is Status.UNBOUNDED) == falls
+
+
+def test_an_atom_of_a_cone_that_hardly_bends_is_not_flat():
+    hardly = Quadratic(np.diag([1.0, 0.0]), [0.0, 1.0])
+    result = solve(hardly, Cone([[1e-3, 1.0], [1.0, -1.0]]), "orthogonal")
+    assert result.status is not Status.UNBOUNDED
+    assert np.isclose(result.value, -0.5e6)
+
+
 @pytest.mark.parametrize(
     "method",
     [

@@ -16,6 +16,8 @@ from pursuit.base.validation import Array
 
 CLEAR = 100
 """How much larger than what rounding may make of it a slope has to be."""
+SMALL = 1e-6
+"""Of the largest coefficient of a linear program: others are its tolerance."""
 ULPS = 8
 """Units in the last place for each entry of a direction that a product may owe to rounding."""
 
@@ -125,7 +127,24 @@ def _of_the_cone(H: Array, gradient: Array, atoms: FiniteAtoms) -> Array:
 
     Z = atoms.matrix.astype(np.float64) / atoms.norms.astype(np.float64)[:, None]
     flat, slopes = _Flat(H, np.eye(len(H))), Z @ gradient / norm(gradient)
-    sums, zeros = np.ones((1, len(Z))), np.zeros(len(flat.curved))
-    found = linprog(slopes, A_ub=sums, b_ub=[1.0], A_eq=flat.curved @ Z.T, b_eq=zeros)
-    leads_down = found.success and flat.tells(-found.fun * norm(gradient), gradient)
-    return found.x @ Z if leads_down else np.zeros(len(H))
+    sums, bent = np.ones((1, len(Z))), flat.curved @ Z.T
+    found = linprog(slopes, A_ub=sums, b_ub=[1.0], A_eq=bent, b_eq=np.zeros(len(bent)))
+    if not found.success:
+        return np.zeros(len(H))
+    a = _on_its_face(bent, found.x, flat.eps)
+    leads_down = flat.tells(-float(slopes @ a) * norm(gradient), gradient)
+    return flat.null.T @ (flat.null @ (a @ Z)) if leads_down else np.zeros(len(H))
+
+
+def _on_its_face(bent: Array, a: Array, eps: float) -> Array:
+    """The coefficients of a program, which has tolerances, with bent·a = 0 up to rounding.
+
+    Zero where there are none on the same atoms: a direction that hardly bends is not flat.
+    """
+    used = a > SMALL * a.max(initial=0.0)
+    part, exact = bent[:, used], np.zeros_like(a)
+    near = a[used] - np.linalg.lstsq(part, part @ a[used])[0]
+    rounding = ULPS * len(a) * eps * (np.abs(part) @ np.abs(near))
+    if (near >= 0).all() and (np.abs(part @ near) <= rounding).all():
+        exact[used] = near
+    return exact
