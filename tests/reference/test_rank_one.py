@@ -237,6 +237,41 @@ def test_a_diagonal_matrix_hides_nothing_from_the_oracle():
     assert pair.sigma == pytest.approx(5.0)
 
 
+def equal_or_clustered(generator):
+    """A matrix whose singular values are equal, or the largest are, or nearly."""
+    m, n = generator.integers(2, 9, 2)
+    k = min(m, n)
+    U, V = (np.linalg.qr(generator.standard_normal((side, k)))[0] for side in (m, n))
+    s = (
+        np.ones(k),
+        np.where(generator.random(k) < 0.6, 1.0, generator.random(k)),
+        1 + 10.0 ** -generator.integers(5, 16) * generator.standard_normal(k),
+    )[generator.integers(3)]
+    return (U * s) @ V.T
+
+
+def test_equal_singular_values_are_found_one_after_another():
+    """What a pair leaves of their space is orthogonal to the start that it was found from."""
+    for seed in range(200):
+        A = equal_or_clustered(np.random.default_rng(seed))
+        for _ in range(min(A.shape)):
+            sigma = np.linalg.norm(A, 2)
+            pair = leading_pair(Operator(A))
+            assert pair.sigma == pytest.approx(sigma, rel=1e-11, abs=1e-14), seed
+            A = A - pair.sigma * np.outer(pair.u, pair.v)
+
+
+@pytest.mark.parametrize("objective", [MatrixDistance, MatrixEntries])
+def test_a_slope_is_the_largest_singular_value_also_among_equal_ones(objective):
+    for seed in range(200):
+        generator = np.random.default_rng(seed)
+        B = equal_or_clustered(generator)
+        steps = int(generator.integers(0, 9))
+        result = solve(objective(csr_array(B)), RankOne(*B.shape), max_iter=steps)
+        slope = np.linalg.norm(result.x.toarray() - B, 2)
+        assert result.slope == pytest.approx(slope, rel=1e-11, abs=1e-14), seed
+
+
 def test_a_slowly_converging_spectrum_is_left_to_arpack():
     s = 1 - 1e-6 * np.arange(800.0)
     generator = np.random.default_rng(11)

@@ -11,7 +11,7 @@ from pursuit.atoms.base import Atom, AtomSet
 from pursuit.atoms.forms import AtomForm
 from pursuit.atoms.rank_one import RankOne
 from pursuit.base.errors import InputError
-from pursuit.base.leading_pair import leading_pair
+from pursuit.base.leading_pair import Pair, leading_pair
 from pursuit.base.validation import Array
 from pursuit.objectives.factors import Factors
 from pursuit.objectives.quadratic import half_square
@@ -20,10 +20,6 @@ from pursuit.points.ledger import Counts, Ledger
 
 if TYPE_CHECKING:
     from pursuit.objectives.matrices import MatrixDistance, MatrixEntries, MatrixObjective
-
-
-OBSERVED = 1e-6
-"""The accuracy of a singular pair whose σ₁ alone is wanted, about 12 digits of it."""
 
 
 class FactorLedger(Ledger):
@@ -70,6 +66,7 @@ class FactoredPoint(Point):
     atoms: RankOne
     ledger: FactorLedger
     _gradient: Any
+    _pair: Pair | None
 
     def __init__(self, f: MatrixObjective, atoms: RankOne, x0: Factors) -> None:
         self.f, self.atoms, self.x0 = f, atoms, x0
@@ -128,19 +125,25 @@ class FactoredPoint(Point):
     def steepest(self) -> tuple[Atom, float]:
         self.counts.oracle_calls += 1
         self._look()
-        pair = leading_pair(self.gradient(), self.guess)
-        self.guess[...] = pair.following
+        pair = self._leading()
+        self.guess[...], self._pair = pair.following, None
         return pair.atom, pair.sigma
 
     def largest_slope(self) -> float:
-        # Observing is not work of the run: it neither uses nor leaves anything for its steps.
-        return leading_pair(self.gradient(), self.guess, accuracy=OBSERVED).sigma
+        return self._leading().sigma
+
+    def _leading(self) -> Pair:
+        """The leading pair of ∇f(X) from the guess, kept for whoever asks next: the same pair
+        whether or not somebody observed it before the step that follows it."""
+        if self._pair is None:
+            self._pair = leading_pair(self.gradient(), self.guess)
+        return self._pair
 
     def assembled(self, atoms: AtomSet, origin: Any, weights: Array, places: Array) -> Any:
         return self.vector
 
     def slope_at(self, x: Any, atoms: AtomSet, scale: Array | None) -> float:
-        return leading_pair(self.f.gradient(x), self.guess, accuracy=OBSERVED).sigma
+        return leading_pair(self.f.gradient(x), self.guess).sigma
 
     def correlations(self) -> Array:
         raise InputError("atoms: rank-one matrices are not a finite set")
@@ -156,7 +159,7 @@ class FactoredPoint(Point):
 
     def _changed(self) -> None:
         super()._changed()
-        self._gradient = None
+        self._gradient, self._pair = None, None
 
 
 class DistancePoint(FactoredPoint):
