@@ -13,6 +13,7 @@ from pursuit.atoms.base import Atom, FiniteAtoms, Unit
 from pursuit.base.errors import InputError
 from pursuit.base.lengths import length, refuse_zero, row_norms
 from pursuit.base.precision import peak
+from pursuit.base.sparse import sparse_array
 from pursuit.base.validation import Array, extent, real_array
 
 PROBED = 2**16
@@ -201,7 +202,9 @@ def _linear(operator: Any) -> Any:
     from scipy.sparse import issparse
     from scipy.sparse.linalg import aslinearoperator
 
-    if not (hasattr(operator, "matvec") or issparse(operator) or np.isscalar(operator)):
+    if issparse(operator):
+        operator = sparse_array("operator", operator)
+    elif not (hasattr(operator, "matvec") or np.isscalar(operator)):
         operator = real_array("operator", operator, ndim=2)
     try:
         linear = aslinearoperator(operator)

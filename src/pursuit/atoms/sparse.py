@@ -11,7 +11,8 @@ from pursuit.atoms.base import Atom, Unit
 from pursuit.atoms.local import LocalAtoms
 from pursuit.base.errors import InputError
 from pursuit.base.lengths import refuse_endless, refuse_zero
-from pursuit.base.validation import Array, extent, real_array
+from pursuit.base.sparse import canonical_rows
+from pursuit.base.validation import Array, extent
 
 
 class SparseDictionary(LocalAtoms):
@@ -128,7 +129,7 @@ class SparseDictionary(LocalAtoms):
 
 def _checked(atoms: Any) -> Any:
     """A sparse matrix with atoms in its rows, in canonical form and of its own."""
-    from scipy.sparse import csr_array, issparse
+    from scipy.sparse import issparse
 
     if not issparse(atoms):
         raise InputError(
@@ -137,9 +138,6 @@ def _checked(atoms: Any) -> Any:
         )
     if atoms.ndim != 2 or 0 in atoms.shape:
         raise InputError(f"atoms: expected a matrix with atoms in its rows, got {atoms.shape}")
-    rows = csr_array(atoms, copy=True)
-    rows.sum_duplicates()
-    if rows.nnz:
-        rows.data = real_array("atoms", rows.data)
+    rows = canonical_rows("atoms", atoms)
     rows.eliminate_zeros()
     return rows

@@ -35,9 +35,7 @@ def plain_array(name: str, value: object) -> Array:
 
 def real_array(name: str, value: object, *, ndim: int | None = None, minimum: int = 1) -> Array:
     """`value` as a finite floating-point array; float32 stays float32, others become float64."""
-    array = plain_array(name, value)
-    if array.dtype not in (np.float32, np.float64):
-        array = array.astype(np.float64)
+    array = as_floats(plain_array(name, value))
     if ndim is not None and array.ndim != ndim:
         raise InputError(f"{name}: expected {ndim} dimension(s), got shape {array.shape}")
     if array.ndim < minimum:
@@ -46,11 +44,25 @@ def real_array(name: str, value: object, *, ndim: int | None = None, minimum: in
         )
     if array.size == 0:
         raise InputError(f"{name}: expected at least one entry, got shape {array.shape}")
-    if not np.isfinite(array).all():
-        where = np.unravel_index(int(np.argmax(~np.isfinite(array))), array.shape)
-        place = tuple(int(i) for i in where)
-        raise InputError(f"{name}: expected finite numbers, got {array[where]} at {place}")
+    refuse_nonfinite(name, array)
     return array
+
+
+def as_floats(array: Array) -> Array:
+    """Real numbers as float32, if they are, or float64; what is no number there is not said."""
+    if array.dtype in (np.float32, np.float64):
+        return array
+    with np.errstate(over="ignore", invalid="ignore"):
+        return array.astype(np.float64)
+
+
+def refuse_nonfinite(name: str, array: Array) -> None:
+    """Name the first number that is none, and its place."""
+    if np.isfinite(array).all():
+        return
+    where = np.unravel_index(int(np.argmax(~np.isfinite(array))), array.shape)
+    place = tuple(int(i) for i in where)
+    raise InputError(f"{name}: expected finite numbers, got {array[where]} at {place}")
 
 
 def shaped_array(name: str, value: object, shape: tuple[int, ...]) -> Array:

@@ -7,10 +7,12 @@ from typing import Any
 
 import numpy as np
 from joblib import effective_n_jobs
+from scipy.sparse import issparse
 from sklearn.utils import check_array, check_random_state
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
 from pursuit.base.errors import InputError
+from pursuit.base.sparse import sparse_array
 from pursuit.base.validation import Array, count, refuse_mask, shown
 
 FLOATS = (np.float64, np.float32)
@@ -35,13 +37,11 @@ class Checked:
         """X, a sample in each row; `reset` where the estimator is fitted to it."""
         if not reset:
             check_is_fitted(self)
-        refuse_mask("X", X)
-        return validate_data(self, X, reset=reset, **self._kinds)
+        return validate_data(self, _sound("X", X), reset=reset, **self._kinds)
 
     def _pairs(self, X: Any, y: Any, *, numeric: bool = True, **checks: Any) -> tuple[Any, Array]:
         """X and y to be fitted to; numbers of y are of the type of X."""
-        refuse_mask("X", X)
-        refuse_mask("y", y)
+        X, y = _sound("X", X), _sound("y", y)
         X, y = validate_data(self, X, y, y_numeric=numeric, **self._kinds, **checks)
         return X, np.asarray(y, X.dtype) if numeric else np.asarray(y)
 
@@ -53,8 +53,13 @@ class Checked:
 
 def numbers(name: str, value: Any, dtype: Any = FLOATS, **checks: Any) -> Any:
     """An argument as an array, checked as scikit-learn does."""
+    return check_array(_sound(name, value), dtype=dtype, input_name=name, **checks)
+
+
+def _sound(name: str, value: Any) -> Any:
+    """`value`, without what scikit-learn would not see: masks, and indices that point elsewhere."""
     refuse_mask(name, value)
-    return check_array(value, dtype=dtype, input_name=name, **checks)
+    return sparse_array(name, value) if issparse(value) and value.ndim == 2 else value
 
 
 def sample_weights(sample_weight: Any, X: Any) -> Array | None:

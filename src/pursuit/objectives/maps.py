@@ -12,6 +12,7 @@ from pursuit.atoms.base import FiniteAtoms
 from pursuit.base.errors import InputError
 from pursuit.base.leading_pair import leading_pair
 from pursuit.base.lengths import length
+from pursuit.base.sparse import sparse_array
 from pursuit.base.validation import Array, real_array, shaped_array
 
 if TYPE_CHECKING:
@@ -43,10 +44,7 @@ def linear_map(name: str, value: Any) -> Any:
             raise InputError(f"{name}: expected a real operator, got one of type {value.dtype}")
         return value
     if issparse(value):
-        # Its own entries are checked; one without any is the zero map.
-        data = real_array(name, value.data) if value.nnz else value.data.astype(np.float64)
-        kept = value if value.format in ("csr", "csc") else value.tocsr()
-        return kept.astype(data.dtype, copy=False)
+        return sparse_array(name, value)
     return real_array(name, value, ndim=2)
 
 

@@ -15,6 +15,7 @@ from pursuit.base.leading_pair import DENSE
 from pursuit.base.lengths import EPS, length
 from pursuit.base.precision import norm
 from pursuit.base.products import times
+from pursuit.base.sparse import canonical_rows
 from pursuit.base.threads import single_threaded_blas
 from pursuit.base.validation import Array, real_array
 from pursuit.objectives.base import QuadraticObjective
@@ -264,15 +265,11 @@ class MatrixEntries(MatrixObjective):
 
 
 def _sparse(name: str, value: Any) -> Any:
-    from scipy.sparse import csr_array, issparse
+    from scipy.sparse import issparse
 
     if not issparse(value):
         raise InputError(f"{name}: expected a SciPy sparse array, got {type(value).__name__}")
-    matrix = csr_array(value, copy=True)
-    matrix.sum_duplicates()
-    if matrix.nnz:
-        matrix.data = real_array(name, matrix.data)
-    return matrix
+    return canonical_rows(name, value)
 
 
 def _matrix(name: str, value: Any) -> Any:
