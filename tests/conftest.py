@@ -8,6 +8,7 @@ import sys
 # It is read when NumPy is loaded, which happens after this file.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
+import children
 import paper_page
 import pytest
 from hypothesis import settings
@@ -20,6 +21,11 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 # The same examples on every machine and in every run; how long one takes is no verdict.
 settings.register_profile("pursuit", derandomize=True, deadline=None, max_examples=25)
 settings.load_profile("pursuit")
+
+
+def pytest_configure(config):
+    """What this run passes over, the processes that it starts pass over."""
+    children.passed_over[:] = config.getoption("pythonwarnings") or []
 
 
 @pytest.fixture

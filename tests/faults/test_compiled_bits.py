@@ -3,9 +3,9 @@
 import json
 import os
 import subprocess
-import sys
 
 import pytest
+from children import strict_python
 from faults import codes_and_abundances
 
 from pursuit.files.data import find
@@ -14,7 +14,7 @@ from pursuit.files.data import find
 def marks(folder):
     """What a new process computes, with compiled code kept in a folder."""
     done = subprocess.run(
-        [sys.executable, "-W", "error", codes_and_abundances.__file__],
+        strict_python(codes_and_abundances.__file__),
         env={**os.environ, "NUMBA_CACHE_DIR": str(folder)},
         capture_output=True,
         text=True,

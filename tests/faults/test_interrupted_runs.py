@@ -3,11 +3,11 @@
 import json
 import os
 import subprocess
-import sys
 from functools import cache
 
 import numpy as np
 import pytest
+from children import strict_python
 from faults import interrupted_runs
 from faults.interrupted_runs import METHODS, Interrupter, bits, problem, run
 
@@ -42,7 +42,7 @@ def applicable(kind):
 def resumed(jobs):
     """The ends of runs, each continued by another process from the file of its state."""
     other = subprocess.run(
-        [sys.executable, "-W", "error", interrupted_runs.__file__],
+        strict_python(interrupted_runs.__file__),
         input=json.dumps(jobs),
         capture_output=True,
         text=True,

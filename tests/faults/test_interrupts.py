@@ -8,6 +8,7 @@ import time
 
 import numpy as np
 import pytest
+from children import strict_python
 from faults import long_runs
 
 from pursuit import InputError
@@ -22,7 +23,7 @@ SOON = 4.0
 def interrupted(*arguments, after, ready=lambda: True):
     """Begin a run in another process and interrupt it so many seconds after it is ready; how long
     it took to be heard."""
-    command = [sys.executable, "-W", "error", long_runs.__file__, *map(str, arguments)]
+    command = strict_python(long_runs.__file__, *arguments)
     process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
     try:
         assert process.stdout.readline() == "begun\n"

@@ -2,11 +2,11 @@
 
 import os
 import subprocess
-import sys
 import time
 
 import numpy as np
 import pytest
+from children import strict_python
 from faults import learning_runs
 
 from pursuit import InputError, learn
@@ -21,7 +21,7 @@ def seen(file):
 
 def kill_after(file, method, rows):
     """Start, wait until so many signals were learned from, and kill: SIGKILL, no time to say."""
-    command = [sys.executable, "-W", "error", learning_runs.__file__, method, str(file)]
+    command = strict_python(learning_runs.__file__, method, file)
     child = subprocess.Popen(command, stdout=subprocess.PIPE)
     assert child.stdout.readline() == b"begun\n"
     while child.poll() is None and (not file.exists() or seen(file) < rows):

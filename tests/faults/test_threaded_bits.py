@@ -3,11 +3,11 @@
 import json
 import os
 import subprocess
-import sys
 import threading
 
 import numpy as np
 import pytest
+from children import strict_python
 from faults import threaded_runs
 from threadpoolctl import threadpool_info
 
@@ -20,7 +20,7 @@ def marks(threads, blas):
     """What a new process computes, with so many threads of its own, and so many of BLAS."""
     counts = {"OPENBLAS_NUM_THREADS": str(blas), "OMP_NUM_THREADS": str(blas)}
     done = subprocess.run(
-        [sys.executable, "-W", "error", threaded_runs.__file__, str(threads)],
+        strict_python(threaded_runs.__file__, threads),
         env={**os.environ, **counts},
         capture_output=True,
         text=True,

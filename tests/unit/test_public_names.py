@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from children import strict_python
 
 import pursuit
 from pursuit import methods
@@ -49,9 +50,7 @@ def test_each_method_is_a_function_in_snake_case():
 def heavy_modules_after(code):
     """Those that a fresh process has loaded after running `code`."""
     script = f"{code}\nimport sys\nprint(*[name for name in {HEAVY!r} if name in sys.modules])"
-    run = subprocess.run(
-        [sys.executable, "-W", "error", "-c", script], capture_output=True, text=True, check=True
-    )
+    run = subprocess.run(strict_python("-c", script), capture_output=True, text=True, check=True)
     return run.stdout.split()
 
 

@@ -2,11 +2,11 @@
 
 import json
 import subprocess
-import sys
 from functools import cache
 
 import numpy as np
 import pytest
+from children import strict_python
 from unit import resumed_runs
 from unit.resumed_runs import bits, run
 
@@ -51,7 +51,7 @@ def test_a_run_stopped_at_500_and_resumed_in_another_process_is_the_straight_run
             run(form, name, every, HALF, checkpoint=path)
             jobs.append((form, name, every, FULL, str(path)))
     other = subprocess.run(
-        [sys.executable, "-W", "error", resumed_runs.__file__],
+        strict_python(resumed_runs.__file__),
         input=json.dumps(jobs),
         capture_output=True,
         text=True,
