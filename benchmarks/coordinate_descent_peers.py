@@ -44,6 +44,14 @@ class Task:
 Solver = Callable[[Task, float], np.ndarray]
 
 
+def logistic_penalty(name: str) -> dict[str, Any]:
+    """The argument of LogisticRegression for ℓ1 or ℓ2: until 1.7 it passes over a ratio alone."""
+    import sklearn
+
+    recent = tuple(map(int, sklearn.__version__.split(".")[:2])) >= (1, 8)
+    return {"l1_ratio": float(name == "l1")} if recent else {"penalty": name}
+
+
 def logistic(solver: str, dual: bool = False) -> Solver:
     """scikit-learn's LogisticRegression."""
 
@@ -54,7 +62,7 @@ def logistic(solver: str, dual: bool = False) -> Solver:
         most = 100_000 if solver == "liblinear" else 20_000
         model = LogisticRegression(
             C=C,
-            l1_ratio=1.0 if task.l1 else 0.0,
+            **logistic_penalty("l1" if task.l1 else "l2"),
             solver=solver,
             dual=dual,
             tol=tol,

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from peers import logistic_penalty
 from scipy.optimize import lsq_linear, minimize, nnls
 from scipy.sparse import csc_array
 from sklearn.linear_model import ElasticNet, Lasso, LogisticRegression
@@ -111,7 +112,8 @@ def test_a_logistic_loss_with_l1_is_that_of_scikit_learn(intercept):
     X, y = samples(3)
     weights = np.linspace(0.5, 2, 40)
     options = {"solver": "saga", "fit_intercept": intercept, "tol": 1e-12, "max_iter": 100000}
-    peer = LogisticRegression(C=0.5, l1_ratio=1, **options).fit(X, np.sign(y), weights)
+    peer = LogisticRegression(C=0.5, **logistic_penalty(1.0), **options)
+    peer.fit(X, np.sign(y), weights)
     f = Logistic(X, np.sign(y), weights=weights, intercept=intercept)
     found = optimum(f, L1(2.0)).x
     np.testing.assert_allclose(found[:6], peer.coef_[0], atol=1e-6)

@@ -4,6 +4,7 @@ import warnings
 
 import numpy as np
 import pytest
+from peers import logistic_penalty
 from scipy.sparse import csr_array
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import (
@@ -53,13 +54,8 @@ def test_the_lasso_and_the_elastic_net_are_scikit_learns(form, weights, intercep
 
 def logistic(C, ratio, **options):
     """ℓ1, ℓ2 or both, by scikit-learn."""
-    import sklearn
-
-    recent = tuple(map(int, sklearn.__version__.split(".")[:2])) >= (1, 8)
-    kind = {"l1_ratio": ratio} if recent else {"penalty": "elasticnet", "l1_ratio": ratio}
-    return LogisticRegression(
-        C=C, solver="saga", tol=1e-12, max_iter=200_000, random_state=0, **kind, **options
-    )
+    shared = {"solver": "saga", "tol": 1e-12, "max_iter": 200_000, "random_state": 0}
+    return LogisticRegression(C=C, **shared, **logistic_penalty(ratio), **options)
 
 
 @pytest.mark.parametrize("form", FORMS)

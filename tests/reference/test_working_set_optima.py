@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 import scipy.optimize
+from peers import logistic_penalty
 from scipy.sparse import csc_array
 from sklearn.datasets import load_breast_cancer
 from sklearn.linear_model import ElasticNet, Lasso, LogisticRegression, Ridge
@@ -95,9 +96,8 @@ def test_logistic_regressions_are_scikit_learns():
     peer = LogisticRegression(C=2.0, fit_intercept=False, tol=1e-12, max_iter=10**4)
     np.testing.assert_allclose(smooth.x, peer.fit(X, LABELS).coef_[0], atol=1e-6)
     sparse = solve(Logistic(X, LABELS), Coordinates(D), penalty=L1(2.0), tol=1e-10)
-    peer = LogisticRegression(
-        C=0.5, l1_ratio=1.0, solver="liblinear", fit_intercept=False, tol=1e-12, max_iter=10**5
-    )
+    options = {"solver": "liblinear", "fit_intercept": False, "tol": 1e-12, "max_iter": 10**5}
+    peer = LogisticRegression(C=0.5, **logistic_penalty(1.0), **options)
     np.testing.assert_allclose(sparse.x, peer.fit(X, LABELS).coef_[0], atol=1e-6)
 
 
