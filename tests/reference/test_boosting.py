@@ -7,7 +7,14 @@ sklearn_ensemble = pytest.importorskip("sklearn.ensemble", reason="needs scikit-
 
 from sklearn.datasets import load_diabetes  # noqa: E402
 
-from pursuit import InputError, RegressionTrees, Smooth, SquaredDistance, methods, solve  # noqa: E402
+from pursuit import (  # noqa: E402
+    InputError,
+    RegressionTrees,
+    Smooth,
+    SquaredDistance,
+    methods,
+    solve,
+)
 from pursuit.testing import check_atoms  # noqa: E402
 
 
