@@ -91,8 +91,6 @@ def _check(case: Case, signal: Array, options: dict[str, Any], book: Any) -> Non
         off <= 1e-8 * size + len(book) * tiny_of("f8"),
         f"a book rebuilds what is {float(off):.3g} off",
     )
-    if np.abs(truth).max() < 1e-290:
-        return  # amplitudes are rounded where numbers end
     for k, (row, near) in enumerate(zip(np.atleast_2d(truth), np.atleast_2d(ours), strict=True)):
         rest = norm(row - near) / norm(row)
         case.require(

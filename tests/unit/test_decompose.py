@@ -7,6 +7,7 @@ import pytest
 
 from pursuit import Book, Gabor, InputError, SquaredDistance, decompose, plots, solve
 from pursuit.decomposing.book import COLUMNS
+from pursuit.decomposing.decomposition import QUIETEST
 from pursuit.decomposing.pictures import density
 
 RATE = 8000
@@ -115,6 +116,15 @@ def test_the_unit_of_a_signal_changes_its_amplitudes_alone(unit):
     for name in COLUMNS[:-1]:
         assert np.array_equal(getattr(other, name), getattr(plain, name))
     assert other.reached == plain.reached
+
+
+def test_the_quietest_signal_that_is_taken_apart_reaches_what_its_book_says():
+    quiet = soft(300)
+    quiet *= QUIETEST / np.abs(quiet).max()
+    book = decompose(quiet, 1.0, 30)
+    unit = 2.0**1000  # so that the ratio of norms loses no digits
+    rest = np.linalg.norm(unit * quiet - unit * book.rebuild())
+    assert 20 * np.log10(np.linalg.norm(unit * quiet) / rest) == pytest.approx(book.reached[0])
 
 
 def test_a_book_of_some_atoms_is_a_book(found):
@@ -234,6 +244,16 @@ WRONG = [
         (np.array([2 * soft(), 5e-324 + 0 * soft()]), 1.0),
         {"shared": True},
         "signal: channel 1 is silent",
+    ),
+    (
+        (np.array([soft(), 1e-320 * soft()]), 1.0),
+        {},
+        "signal: channel 1 is silent, float64 keeps few digits of numbers below 2.23e-308",
+    ),
+    (
+        (np.array([1e300 * soft(), 1e-10 * soft()]), 1.0),
+        {"shared": True},
+        "signal: channel 1 is silent beside another, float64 keeps few digits",
     ),
     ((BAD, 1.0), {}, "signal: expected finite numbers, got nan at (0,)"),
     ((soft(50), 1.0), {}, "signal: 50 samples are shorter than a window; expected at least 64"),

@@ -23,6 +23,8 @@ LOOK = 200
 """Steps between two movements of a progress bar."""
 MOST_DECIBELS = 200.0
 """Beyond this a residual is rounding."""
+QUIETEST = float(np.finfo(np.float64).tiny)
+"""Amplitudes of signals below this are rounded, and rebuild something else than was found."""
 
 
 def decompose(
@@ -96,7 +98,7 @@ def decompose(
     for k, part in enumerate(parts):
         # In a unit of its own, a power of two: squares of 1e±200 are no numbers, no bit changes.
         exponent = int(np.frexp(np.abs(part).max())[1])
-        part = _heard(np.ldexp(part, -exponent))
+        part = _heard(np.ldexp(part, -exponent), " beside another")
         file = None if checkpoint is None else _file(checkpoint, k if len(parts) > 1 else None)
         result = solve(
             SquaredDistance(np.pad(part, ((0, 0), (margin, margin)))),
@@ -159,12 +161,16 @@ def _rows(signal: object) -> tuple[Array, bool]:
     return _heard(rows), samples.ndim == 1
 
 
-def _heard(rows: Array) -> Array:
-    """The channels, if there is something in each of them."""
-    silent = np.flatnonzero(~rows.any(axis=1))
+def _heard(rows: Array, beside: str = "") -> Array:
+    """The channels, if there is something in each of them that its atoms' amplitudes can tell."""
+    peaks = np.abs(rows).max(axis=1)
+    silent = np.flatnonzero(peaks < QUIETEST)
     if len(silent):
         which = "it is" if len(rows) == 1 else f"channel {silent[0]} is"
-        raise InputError(f"signal: {which} silent, all samples are 0; expected something to find")
+        what = "all samples are 0; expected something to find"
+        if peaks[silent[0]] > 0:
+            what = f"float64 keeps few digits of numbers below {QUIETEST:.3g}; expected other units"
+        raise InputError(f"signal: {which} silent{beside}, {what}")
     return rows
 
 
