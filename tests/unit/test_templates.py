@@ -63,7 +63,19 @@ def test_more_templates_than_a_signal_has_shapes_are_learned_all_the_same(times)
         assert learned.values[-1] < 0.1 * np.vdot(heard, heard)
 
 
+def test_a_number_of_atoms_without_end_is_as_many_as_samples():
+    signal = np.random.default_rng(4).standard_normal(30)
+    endless, enough = (
+        learn_templates(signal, 2, 9, n_atoms=n, rounds=2, method="matching-pursuit")
+        for n in (10**18, 30)
+    )
+    assert endless.result.iterations <= 4 * signal.size
+    assert endless.result.value <= enough.result.value
+
+
 def test_what_cannot_be_learned_from_is_refused():
+    with pytest.raises(InputError, match=r"^n_templates: expected at most 46, as .* got 10"):
+        learn_templates(np.arange(50.0), 10**18, 5)
     with pytest.raises(InputError, match="n_templates: templates of one sample are all one"):
         learn_templates(np.arange(50.0), 2, 1)
     for unit in (1e-200, 1e150, 1e200):

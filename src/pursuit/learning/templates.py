@@ -17,6 +17,8 @@ from pursuit.solving.results import Result
 RIDGE = 1e-8
 """The share of the largest curvature that keeps entries of templates which hardly any atom shows
 where they are."""
+STEPS = 4
+"""Steps of a pursuit for each atom that it may take."""
 
 
 @dataclass(frozen=True)
@@ -102,6 +104,12 @@ def learn_templates(
     squarable("signal", b)
     if K > 1 and np.prod(sizes) == 1:
         raise InputError(f"n_templates: templates of one sample are all one; expected 1, got {K}")
+    pieces = int(np.prod(_windows(b, sizes).shape[: b.ndim]))
+    if pieces < K:
+        raise InputError(
+            f"n_templates: expected at most {pieces}, as a signal of shape {b.shape} has no more "
+            f"pieces of shape {sizes}, got {K}"
+        )
     fits = max(1, int(b.size // np.prod(sizes)))
     most = count("n_atoms", fits if n_atoms is None else n_atoms, minimum=1)
     rng = np.random.default_rng(count("seed", seed))
@@ -118,7 +126,9 @@ def learn_templates(
 
 
 def _coded(f: SquaredDistance, atoms: Shifts, most: int, method: str) -> Result:
-    result = solve(f, atoms, method, max_atoms=most, max_iter=4 * most, every=4 * most, tol=0)
+    # No signal needs more atoms than it has samples, however many it may take.
+    steps = STEPS * min(most, f.b.size)
+    result = solve(f, atoms, method, max_atoms=most, max_iter=steps, every=steps, tol=0)
     if len(result.support) > most:
         raise InputError(
             f"method: {method!r} takes many atoms at once, {len(result.support)} where n_atoms "
