@@ -213,3 +213,22 @@ def test_a_start_far_away_is_in_the_span_in_any_precision():
     f = SquaredDistance(np.ones(4, np.float32))
     x0 = np.array([3e18, 9e18, -2e19, 0], np.float32)
     assert solve(f, Dictionary(rows), x0=x0, max_iter=30).value < 1e-12 * x0 @ x0.astype(float)
+
+
+def test_atoms_whose_norms_have_few_digits_are_refused():
+    """Twelve times the least number: of the norm, √12 times that, two bits are left."""
+    for method in ("orthogonal", "matching-pursuit", "affine-invariant", "accelerated"):
+        with pytest.raises(InputError, match=r"^atoms: the norm of atom 0 is 1\.48e-323, below"):
+            encode(np.full((1, 12), 1e-89), np.full((1, 12), 5e-324), method, max_iter=3)
+
+
+@pytest.mark.parametrize("wrap", [Dictionary, Cone])
+@pytest.mark.parametrize(
+    ("dtype", "long"), [(np.float64, 1e308), (np.float64, 1e152), (np.float32, 1e20)]
+)
+def test_atoms_as_given_whose_squares_vanish_beside_others_are_refused(wrap, dtype, long):
+    rows = np.array([[1.0, 2.0, 0.0], [0.0, long, 0.0], [1.0, 0.0, 1.0]], dtype)
+    for method in ("orthogonal", "matching-pursuit"):
+        with pytest.raises(InputError, match=r"^atoms: atom 0 is so much shorter than the longest"):
+            encode(np.ones((2, 3), dtype), wrap(rows), method, max_iter=2, unit_atoms=False)
+        assert len(encode(np.ones((2, 3), dtype), wrap(rows), method, rtol=0.5)) == 2

@@ -71,3 +71,13 @@ def refuse_endless(name: str, what: str, norms: Array, start: int = 0) -> None:
             f"{name}: the norm of {what} {longest} is outside the range of {norms.dtype}; expected "
             "a larger unit"
         )
+
+
+def refuse_blurred(name: str, what: str, norms: Array) -> None:
+    """Say which of some rows is so short that its norm has lost digits."""
+    blurred = np.flatnonzero(norms < np.finfo(norms.dtype).smallest_normal)
+    if blurred.size:
+        raise InputError(
+            f"{name}: the norm of {what} {blurred[0]} is {norms[blurred[0]]:.3g}, below the "
+            f"numbers of {norms.dtype} that have all their digits; expected a smaller unit"
+        )

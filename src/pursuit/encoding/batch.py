@@ -93,7 +93,6 @@ def _block(task: Task, length: int) -> int:
 
 def encoder(job: Job, threads: int) -> Callable[[], Callable[[Chunk], Piece]]:
     """What gives a thread its encoder; the dictionary's part is done here, once."""
-    _refuse_tiny(job)
     rules, twins = job_rules(job), Twins.none()
     moves = job.atoms.rows
     if job.plan.form is Form.GRAM:
@@ -102,16 +101,6 @@ def encoder(job: Job, threads: int) -> Callable[[], Callable[[Chunk], Piece]]:
         twins.copy(moves)
     schedule = Schedule(rules, job.dtype)
     return lambda: StepwiseBlocks(job, rules, moves, twins, schedule)
-
-
-def _refuse_tiny(job: Job) -> None:
-    """Steps are divided by ‖z‖²: it has to be a number."""
-    tiny = np.flatnonzero(job.atoms.norm2 < np.finfo(job.dtype).tiny)
-    if tiny.size:
-        raise InputError(
-            f"atoms: atom {tiny[0]} is so much shorter than the longest that the square of its "
-            f"norm is no {job.dtype} number; expected unit_atoms=True, or atoms of nearer lengths"
-        )
 
 
 def job_rules(job: Job) -> MethodArrays:

@@ -251,7 +251,8 @@ class Encoder:
         from pursuit.encoding.prepare import equal_to_earlier, prepare_atoms
 
         ends = self._limits()
-        atoms, scale = prepare_atoms(self.matrix, dtype, self.unit_atoms, self.threads)
+        how = self.unit_atoms, self.threads, self.method.any_scale
+        atoms, scale = prepare_atoms(self.matrix, dtype, *how)
         return Job(
             atoms=atoms,
             twins=equal_to_earlier(atoms, self.nonnegative),

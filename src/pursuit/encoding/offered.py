@@ -59,6 +59,11 @@ class Offered(ABC):
         """Whether coefficients only grow, over the atoms as given."""
         return False
 
+    @property
+    def any_scale(self) -> bool:
+        """Whether it does the same whatever the scale of each atom is."""
+        return False
+
     def only_forward(self) -> Offered | None:
         """This method with steps forward only; None where that has no meaning."""
         return None
@@ -186,6 +191,10 @@ class Stepwise(Offered):
 @dataclass(frozen=True)
 class ConjugateGradients(Offered):
     """The parameter-free acceleration, which is conjugate gradients on a least-squares problem."""
+
+    @property
+    def any_scale(self) -> bool:
+        return True
 
     @property
     def counts_atoms(self) -> bool:

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from pursuit.base.errors import InputError
-from pursuit.base.lengths import refuse_endless
+from pursuit.base.lengths import refuse_blurred, refuse_endless
 from pursuit.base.threads import for_each_block
 from pursuit.base.validation import Array, plain_array
 from pursuit.kernels.layouts import COMFORT, Signals
@@ -64,9 +64,12 @@ def prepare_signals(rows: Array, dtype: np.dtype[Any], start: int) -> Signals:
 
 
 def prepare_atoms(
-    matrix: Array, dtype: np.dtype[Any], unit_atoms: bool, threads: int
+    matrix: Array, dtype: np.dtype[Any], unit_atoms: bool, threads: int, any_scale: bool = False
 ) -> tuple[Atoms, Array]:
-    """Unit rows (or the rows as they are, but for one power of two) and their scales."""
+    """Unit rows (or the rows as they are, but for one power of two) and their scales.
+
+    In `any_scale` a method does the same: rows that are as they are may have a power each.
+    """
     rows = np.ascontiguousarray(matrix, dtype)
     norm2 = _norms2(rows, threads)
     odd = _uncomfortable(norm2, dtype)
@@ -79,9 +82,15 @@ def prepare_atoms(
     if not unit_atoms and not odd.size:
         return measured(rows, norm2), np.ones(len(rows))
     rows = rows.copy() if np.may_share_memory(rows, matrix) else rows
+    if not unit_atoms:
+        scale = _divide_powers(rows, np.arange(len(rows))) if any_scale else _divide_one_power(rows)
+        norm2 = _norms2(rows, threads)
+        _refuse_short(norm2, dtype)
+        return measured(rows, norm2), scale
     with np.errstate(over="ignore"):
-        scale = _divide_norms(rows, norm2, odd) if unit_atoms else _divide_one_power(rows)
+        scale = _divide_norms(rows, norm2, odd)
     refuse_endless("atoms", "atom", scale, 0)
+    refuse_blurred("atoms", "atom", scale)
     return measured(rows, _norms2(rows, threads)), scale
 
 
@@ -143,6 +152,17 @@ def _refuse_nonfinite(name: str, what: str, rows: Array, odd: Array, start: int)
                 f"{name}: expected finite numbers, got {rows[r, bad[0]]} "
                 f"in {what} {start + r}, entry {bad[0]}"
             )
+
+
+def _refuse_short(norm2: Array, dtype: np.dtype[Any]) -> None:
+    """Products of atoms need all their digits, those of the shortest with itself too."""
+    limits = np.finfo(dtype)
+    short = np.flatnonzero(norm2 < limits.smallest_normal / limits.eps)
+    if short.size:
+        raise InputError(
+            f"atoms: atom {short[0]} is so much shorter than the longest that the square of its "
+            f"norm loses digits in {dtype}; expected unit_atoms=True, or atoms of nearer lengths"
+        )
 
 
 def _nearly_unit(norm2: Array, dtype: np.dtype[Any]) -> bool:
