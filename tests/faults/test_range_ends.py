@@ -232,3 +232,13 @@ def test_atoms_as_given_whose_squares_vanish_beside_others_are_refused(wrap, dty
         with pytest.raises(InputError, match=r"^atoms: atom 0 is so much shorter than the longest"):
             encode(np.ones((2, 3), dtype), wrap(rows), method, max_iter=2, unit_atoms=False)
         assert len(encode(np.ones((2, 3), dtype), wrap(rows), method, rtol=0.5)) == 2
+
+
+@pytest.mark.parametrize(("signal", "atom"), [(1e308, 1e-3), (1e-200, 1e200)])
+def test_one_coefficient_out_of_range_is_refused_by_acceleration(signal, atom):
+    """The other would be there: a code without the one would be another code."""
+    signals, atoms = np.array([[signal, signal]]), np.diag([atom, signal])
+    with pytest.raises(InputError, match=r"^signals: the coefficients of signal 0 are outside"):
+        encode(signals, atoms, "accelerated", max_iter=5, rtol=1e-3)
+    codes = encode(signals, np.diag([signal, signal]), "accelerated", max_iter=5)
+    assert codes.sizes.tolist() == [2]

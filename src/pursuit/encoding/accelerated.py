@@ -104,48 +104,49 @@ class ConjugateCodes:
             run.end(near[left2 <= goal2[who[near]]], CONVERGED)
 
     def _written(self, signals: Signals, coef: Array) -> Array:
-        """Coefficients for the signals and atoms of the user, in float64."""
-        written: Array = coef * signals.unscale[:, None] / (self.frame.norms * self.job.scale)
+        """Coefficients for the signals and atoms of the user, in float64; inf beyond its range."""
+        with np.errstate(over="ignore"):
+            written: Array = coef * signals.unscale[:, None] / (self.frame.norms * self.job.scale)
         return written
 
     def _left2(self, signals: Signals, written: Array) -> Array:
         """‖residual‖² of codes in the precision that they are given in, from its definition."""
         job, rest = self.job, signals.x.astype(np.float64)
-        with np.errstate(over="ignore"):
+        with np.errstate(over="ignore", invalid="ignore"):
             given = written.astype(job.dtype).astype(np.float64)
-        for start in range(0, len(job.scale), PIECE):
-            here = slice(start, start + PIECE)
-            part = given[:, here] * job.scale[here] / signals.unscale[:, None]
-            rest -= part @ job.atoms.rows[here].astype(np.float64)
-        return dot(rest.T, rest.T)
+            for start in range(0, len(job.scale), PIECE):
+                here = slice(start, start + PIECE)
+                part = given[:, here] * job.scale[here] / signals.unscale[:, None]
+                rest -= part @ job.atoms.rows[here].astype(np.float64)
+            return dot(rest.T, rest.T)
 
     def _piece(self, chunk: Chunk, signals: Signals, run: ConjugateBlock) -> Piece:
         job, statuses = self.job, run.statuses
         coef = run.coef()
         written = self._written(signals, coef)
+        self._refuse_range(chunk, signals, coef, written)
         left2 = self._left2(signals, written)
         # No code is worse than none, though rounding may take a signal that is far from all atoms
         # a last digit further.
         some = written.any(axis=1)
-        lost = np.flatnonzero(coef.any(axis=1) & ~some)
-        if lost.size:  # below the least number
-            job.refuse(chunk, int(lost[0]))
         worse = some & ~(left2 <= signals.norm2)
         written[worse] = 0
         left2[worse | ~some] = signals.norm2[worse | ~some]
         statuses[worse] = STALLED
         statuses[left2 <= job.rules.rounding**2 * signals.norm2] = CONVERGED
-        self._refuse_range(chunk, written)
-        used = written != 0
+        values = written.astype(job.dtype)
+        used = values != 0
         sizes = used.sum(axis=1, dtype=np.int32)
         indices = np.nonzero(used)[1].astype(np.int32)
         norms = np.sqrt(left2) * signals.unscale
-        return Piece(sizes, indices, written[used].astype(job.dtype), norms, run.steps, statuses)
+        return Piece(sizes, indices, values[used], norms, run.steps, statuses)
 
-    def _refuse_range(self, chunk: Chunk, written: Array) -> None:
-        largest, top = float(np.finfo(self.job.dtype).max), np.abs(written).max(axis=1)
-        with np.errstate(over="ignore"):
-            bad = np.flatnonzero(~(top <= largest) | ((top > 0) & (top * largest < 1)))
+    def _refuse_range(self, chunk: Chunk, signals: Signals, coef: Array, written: Array) -> None:
+        """A coefficient that cannot be written down is missed, unless it is rounding."""
+        limits, size = np.finfo(self.job.dtype), np.abs(written)
+        missed = np.abs(coef) > self.job.rules.rounding * np.sqrt(signals.norm2)[:, None]
+        missed &= size < limits.smallest_normal
+        bad = np.flatnonzero((missed | ~(size <= limits.max)).any(axis=1))
         if bad.size:
             self.job.refuse(chunk, int(bad[0]))
 
