@@ -19,6 +19,7 @@ from typing import IO, Any
 import numpy as np
 
 from pursuit.base.errors import InputError
+from pursuit.base.paths import path_of
 from pursuit.base.validation import Array
 
 PART = ".part"
@@ -34,12 +35,12 @@ CHUNK = 2**20
 # Whole or not at all -------------------------------------------------------------------------
 
 
-def writable_path(path: str | os.PathLike[str]) -> Path:
+def writable_path(path: str | os.PathLike[str], name: str = "path") -> Path:
     """`path` if a file can be put there: a question to ask before hours of work."""
-    target = Path(path)
-    if target.is_dir():
+    target = path_of(name, path)
+    if os.path.isdir(target):
         raise InputError(f"{target}: is a folder, expected the name of a file")
-    if not target.parent.is_dir():
+    if not os.path.isdir(target.parent):
         raise InputError(f"{target}: the folder {target.parent} does not exist")
     if not os.access(target.parent, os.W_OK):
         raise InputError(f"{target}: the folder {target.parent} cannot be written to")
@@ -129,9 +130,7 @@ def save_archive(
 
 def load_archive(path: str | os.PathLike[str], kind: ArchiveKind) -> Archive:
     """Read what `save_archive` wrote; anything else, or one bit changed, is an input error."""
-    if not isinstance(path, (str, os.PathLike)):
-        raise InputError(f"{kind.argument}: expected a path, got {type(path).__name__}")
-    file = os.fspath(path)
+    file = str(path_of(kind.argument, path))
     if not os.path.exists(file):
         raise InputError(f"{kind.argument}: there is no file {file}")
     try:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from typing import Any
 
@@ -16,6 +17,9 @@ SHOWN = 60
 """Characters of a value that a message shows."""
 
 
+ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")
+"""Where an object is in memory, which is nothing to tell."""
+
 REAL_KINDS = "fiub"
 """The kinds of NumPy types that are real numbers."""
 
@@ -28,6 +32,8 @@ def plain_array(name: str, value: object) -> Array:
     has no value everywhere, is sparse or is not computed yet is refused, with what to do.
     """
     array = value if type(value) is np.ndarray else _converted(name, value)
+    if isinstance(value, bytearray):
+        raise InputError(f"{name}: expected real numbers, got a bytearray")
     if array.dtype.kind not in REAL_KINDS:
         raise InputError(f"{name}: expected real numbers, got {_described(value, array)}")
     return array
@@ -49,11 +55,22 @@ def real_array(name: str, value: object, *, ndim: int | None = None, minimum: in
 
 
 def as_floats(array: Array) -> Array:
-    """Real numbers as float32, if they are, or float64; what is no number there is not said."""
+    """Real numbers as float32, if they are, or float64, unchecked.
+
+    Numbers that float64 does not have, and a signalling NaN, are for those to name who look at the
+    entries: NumPy would only warn.
+    """
     if array.dtype in (np.float32, np.float64):
         return array
     with np.errstate(over="ignore", invalid="ignore"):
         return array.astype(np.float64)
+
+
+def in_rows(array: Array, dtype: np.dtype[Any]) -> Array:
+    """An array one row after another in memory, in another type, unchecked as well."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        rows: Array = np.asarray(array, dtype, order="C")
+    return rows
 
 
 def refuse_nonfinite(name: str, array: Array) -> None:
@@ -75,7 +92,7 @@ def shaped_array(name: str, value: object, shape: tuple[int, ...]) -> Array:
 
 def of_type(name: str, array: Array, dtype: np.dtype[Any]) -> Array:
     """`array` in another precision, whose range has to hold its numbers."""
-    with np.errstate(over="ignore", under="ignore"):
+    with np.errstate(over="ignore", under="ignore", invalid="ignore"):
         converted: Array = array.astype(dtype, copy=False)
     lost = ~np.isfinite(converted) | ((converted == 0) & (array != 0))
     if lost.any():
@@ -137,9 +154,22 @@ def flag(name: str, value: object) -> bool:
     return bool(value)
 
 
+def listed(name: str, value: Any, expected: str) -> list[Any]:
+    """The items of `value`, one after another."""
+    try:
+        return list(value)
+    except Exception:  # of what has none, or fails to give them
+        raise InputError(f"{name}: expected {expected}, got {shown(value)}") from None
+
+
 def shown(value: object) -> str:
     """A value as messages show it, the beginning of a long one."""
-    text = repr(value)
+    if isinstance(value, type):
+        return f"the class {value.__name__}"
+    try:
+        text = ADDRESS.sub("", repr(value))
+    except Exception:  # of an object that cannot even say what it is
+        text = f"a {type(value).__name__}"
     return text if len(text) <= SHOWN else f"{text[:SHOWN]} …"
 
 
@@ -176,7 +206,7 @@ def _converted(name: str, value: Any) -> Array:
         return plain_array(name, value.data)
     try:
         return _detached(value) if "torch" in libraries else np.asarray(value)
-    except (TypeError, ValueError, RuntimeError) as error:
+    except Exception as error:  # whatever an object that is no array raises when asked for one
         reason = " ".join(str(error).split())
         raise InputError(
             f"{name}: expected an array of real numbers, got a {kind} ({reason:.120})"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,6 +11,7 @@ import numpy as np
 from pursuit.atoms.gabor import LONGEST
 from pursuit.base.archive import ArchiveKind, load_archive, save_archive, whole_file
 from pursuit.base.errors import InputError
+from pursuit.base.paths import named, path_of
 from pursuit.base.validation import Array, count, positive
 from pursuit.decomposing.book import COLUMNS, WHOLE, Book, facts
 
@@ -23,11 +23,10 @@ FACTS = "# pursuit book "
 
 def ending(name: str, path: str | os.PathLike[str]) -> str:
     """How a path ends, if books can be kept in such a file."""
-    if not isinstance(path, (str, os.PathLike)):
-        raise InputError(f"{name}: expected a path, got {type(path).__name__}")
-    suffix = Path(path).suffix.lower()
+    file = path_of(name, path)
+    suffix = file.suffix.lower()
     if suffix not in ENDINGS:
-        raise InputError(f"{name}: expected a file that ends in .npz or .csv, got {Path(path)}")
+        raise InputError(f"{name}: expected a file that ends in .npz or .csv, got {named(file)}")
     return suffix
 
 

@@ -12,6 +12,7 @@ import numpy as np
 from pursuit.atoms.gabor import SCALES, Gabor, window_lengths
 from pursuit.base.archive import writable_path
 from pursuit.base.errors import InputError
+from pursuit.base.paths import path_of
 from pursuit.base.precision import norm
 from pursuit.base.validation import Array, count, flag, positive, real_array
 from pursuit.decomposing.book import Book, decibels, joined
@@ -193,7 +194,5 @@ def _goal(snr: object) -> float:
 
 
 def _file(checkpoint: object, channel: int | None) -> Path:
-    if not isinstance(checkpoint, (str, os.PathLike)):
-        raise InputError(f"checkpoint: expected a path, got {type(checkpoint).__name__}")
-    path = writable_path(checkpoint)
+    path = writable_path(path_of("checkpoint", checkpoint))
     return path if channel is None else path.with_name(f"{path.name}.{channel}")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from dataclasses import asdict, dataclass
 from hashlib import blake2b
 from pathlib import Path
@@ -67,7 +68,7 @@ def write_about(folder: Path, about: About) -> None:
 
 def read_about(folder: Path) -> About:
     """What a folder says about itself; one bit changed is an input error."""
-    if not folder.is_dir():
+    if not os.path.isdir(folder):
         raise InputError(f"{folder}: expected a folder of codes, there is none")
     try:
         text = (folder / ABOUT).read_text(encoding="utf-8")

@@ -11,6 +11,7 @@ import numpy as np
 
 from pursuit.base.cluster import in_words, require
 from pursuit.base.errors import InputError
+from pursuit.base.paths import path_of
 from pursuit.base.validation import REAL_KINDS, Array
 from pursuit.encoding.rows import SignalRows, flat, npy_rows
 from pursuit.files.arrays import reading
@@ -79,7 +80,8 @@ def is_dask(signals: object) -> bool:
 def is_zarr(signals: object) -> bool:
     """Whether something is a zarr array, or the path of one."""
     if isinstance(signals, (str, os.PathLike)):
-        return any((Path(signals) / name).is_file() for name in ("zarr.json", ".zarray"))
+        folder = path_of("signals", signals, "an array or the path of a .npy file")
+        return any(os.path.isfile(folder / name) for name in ("zarr.json", ".zarray"))
     return _is_array_of("zarr", signals)
 
 

@@ -28,6 +28,7 @@ from typing import Any
 import numpy as np
 
 from pursuit.base.errors import InputError
+from pursuit.base.paths import path_of
 from pursuit.base.validation import Array
 from pursuit.encoding.about import UNSEALED, About, read_about
 from pursuit.encoding.codes import Code, Codes, Selection, unsound
@@ -41,7 +42,7 @@ ROWS = 2**16
 
 def open_folder(path: str | os.PathLike[str], verify: bool = False) -> StoredCodes:
     """The codes in a folder that `encode` filled to the end; anything else is an input error."""
-    folder = Path(path)
+    folder = path_of("path", path)
     about = read_about(folder)
     if about.format == UNSEALED:
         return _open_unsealed(folder, about, verify)

@@ -5,12 +5,12 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Callable, Iterable
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from pursuit.base.errors import InputError
+from pursuit.base.paths import path_of
 from pursuit.base.validation import Array
 from pursuit.files.arrays import existing_file, reading
 from pursuit.files.npy import open_npy
@@ -67,11 +67,12 @@ class Held(SignalRows):
 
 def map_npy(path: str | os.PathLike[str]) -> Array:
     """The array of a .npy file, read from disk where it is looked at. Nothing is unpickled."""
-    if Path(path).suffix.lower() != ".npy":
+    file = path_of("signals", path, "an array or the path of a .npy file")
+    if file.suffix.lower() != ".npy":
         raise InputError(
-            f"signals: expected an array or the path of a .npy file, got {path!s:.200}"
+            f"signals: expected an array or the path of a .npy file, got {file!s:.200}"
         )
-    file = existing_file(path)
+    file = existing_file(file)
     with reading(file):
         if not open_npy(file).shapes:
             raise InputError(f"{file}: holds no array of real numbers")

@@ -21,6 +21,7 @@ import numpy as np
 
 from pursuit.base.archive import PART, replacement
 from pursuit.base.errors import InputError, PursuitError
+from pursuit.base.paths import path_of
 from pursuit.base.validation import Array
 from pursuit.encoding.about import UNSEALED, About, read_about, write_about
 from pursuit.encoding.codes import Codes
@@ -44,7 +45,7 @@ class Writer:
     kept = KEPT
 
     def __init__(self, path: str | os.PathLike[str], about: About, resume: bool) -> None:
-        self.path = Path(path)
+        self.path = path_of("out", path)
         self._lock = threading.Lock()
         self._written: dict[int, Array] = {}
         self._committed = time.monotonic()

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pursuit.base.errors import InputError, PursuitError
+from pursuit.base.paths import named, path_of
 from pursuit.base.validation import REAL_KINDS, shown
 
 Array = NDArray[Any]
@@ -57,13 +58,10 @@ class ArrayFile:
 
 def existing_file(path: str | os.PathLike[str]) -> Path:
     """`path` as the path of a file that is there."""
-    try:
-        file = Path(path)
-    except TypeError:
-        raise InputError(f"path: expected the path of a file, got {shown(path)}") from None
-    if not file.is_file():
-        problem = "is a folder, not a file" if file.is_dir() else "there is no such file"
-        raise InputError(f"{file if str(file).strip() else repr(str(file))}: {problem}")
+    file = path_of("path", path, "the path of a file")
+    if not os.path.isfile(file):
+        problem = "is a folder, not a file" if os.path.isdir(file) else "there is no such file"
+        raise InputError(f"{named(file)}: {problem}")
     return file
 
 

@@ -6,13 +6,13 @@ import hashlib
 import os
 from dataclasses import dataclass
 from functools import cached_property
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from pursuit.base.archive import ArchiveKind, load_archive, save_archive
 from pursuit.base.errors import InputError
+from pursuit.base.paths import path_of
 from pursuit.base.validation import Array
 
 CHECKPOINT = ArchiveKind("resume", "a checkpoint", "pursuit checkpoint", format=3, unfiled=True)
@@ -32,9 +32,7 @@ class State:
     @staticmethod
     def load(path: str | os.PathLike[str]) -> State:
         """Read a file that `save` wrote; anything else, or one bit changed, is an input error."""
-        if not isinstance(path, (str, os.PathLike)):
-            raise InputError(f"resume: expected a result or a path, got {type(path).__name__}")
-        stored = load_archive(path, CHECKPOINT)
+        stored = load_archive(path_of("resume", path, "a result or a path"), CHECKPOINT)
         return State(stored.arrays, stored.about)
 
     @staticmethod
@@ -101,7 +99,8 @@ def check_outlet(checkpoint: object) -> None:
     """Whether a state can be saved there, before any work is done."""
     if checkpoint is None:
         return
-    if not isinstance(checkpoint, (str, os.PathLike)):
-        raise InputError(f"checkpoint: expected a path, got {type(checkpoint).__name__}")
-    if not Path(checkpoint).absolute().parent.is_dir():
-        raise InputError(f"checkpoint: there is no directory for {os.fspath(checkpoint)}")
+    path = path_of("checkpoint", checkpoint)
+    if not os.path.isdir(path.absolute().parent):
+        raise InputError(f"checkpoint: there is no directory for {path}")
+    if os.path.isdir(path):
+        raise InputError(f"checkpoint: {path} is a folder, expected the name of a file")

@@ -16,6 +16,7 @@ import numpy as np
 
 from pursuit.base.archive import whole_file, writable_path
 from pursuit.base.errors import InputError, MissingExtra
+from pursuit.base.paths import path_of
 from pursuit.unmixing.extraction import Array
 from pursuit.unmixing.scene import Scene
 
@@ -42,7 +43,7 @@ def save_cube(
     scene
         Whose place on Earth the file gets.
     """
-    target = Path(path)
+    target = path_of("path", path)
     require_cube_writer(target)
     if target.suffix.lower() in GEOTIFF:
         packed = {"compress": "deflate", "predictor": 3, "bigtiff": "if_safer"}
@@ -90,7 +91,7 @@ def save_spectra(
     scene
         Whose band numbers and wavelengths are written beside them.
     """
-    target = Path(path)
+    target = path_of("path", path)
     one_of_endings("path", target, LIBRARY_ENDINGS)
     if target.suffix.lower() == ".csv":
         _write_table(target, spectra, names, scene)

@@ -10,7 +10,8 @@ from pathlib import Path
 import numpy as np
 
 from pursuit.base.errors import InputError
-from pursuit.base.validation import count, number, positive, shaped_array, shown
+from pursuit.base.paths import path_of
+from pursuit.base.validation import as_floats, count, listed, number, positive, shaped_array
 from pursuit.files import OPENERS, open_arrays
 from pursuit.files.arrays import existing_file
 from pursuit.unmixing.array_scenes import scene_in_arrays
@@ -80,7 +81,7 @@ def read_scene(
     raw = _opened(file, variable, layout, shape)
     good = _good_bands(raw, _bad_bands(bad_bands, raw))
     waves, unit = _wavelengths(wavelengths, raw)
-    pixels = _as_floats(raw.pixels[:, good])
+    pixels = as_floats(raw.pixels[:, good])
     valid = _with_data(raw.path, pixels, raw.nodata if nodata is None else _checked(nodata))
     pixels = np.ascontiguousarray(pixels[valid])
     divisor = _divisor(scale, raw)
@@ -158,16 +159,14 @@ def _bad_bands(given: Iterable[int] | str | os.PathLike[str] | None, raw: RawSce
         return list(raw.bad_bands)
     if isinstance(given, (str, os.PathLike)):
         return read_bad_bands(_beside("bad_bands", given), raw.pixels.shape[1])
-    try:
-        return list(given)
-    except TypeError:
-        raise InputError(f"bad_bands: expected numbers of bands, got {shown(given)}") from None
+    return listed("bad_bands", given, "numbers of bands")
 
 
 def _beside(name: str, path: str | os.PathLike[str]) -> Path:
-    if not Path(path).is_file():
-        raise InputError(f"{name}: {path}: there is no such file")
-    return Path(path)
+    file = path_of(name, path)
+    if not os.path.isfile(file):
+        raise InputError(f"{name}: {file}: there is no such file")
+    return file
 
 
 def _wavelengths(given: object, raw: RawScene) -> tuple[Array | None, str | None]:
@@ -181,11 +180,6 @@ def _wavelengths(given: object, raw: RawScene) -> tuple[Array | None, str | None
     if isinstance(given, (str, os.PathLike)):
         return read_wavelengths(_beside("wavelengths", given), bands)
     return shaped_array("wavelengths", given, (bands,)).astype(np.float64), None
-
-
-def _as_floats(values: Array) -> Array:
-    """float32 and float64 stay; all other types become float64, which holds their sums."""
-    return values if values.dtype in (np.float32, np.float64) else values.astype(np.float64)
 
 
 def _good_bands(raw: RawScene, bad_bands: Iterable[int]) -> Integers:

@@ -6,7 +6,6 @@ import os
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from pathlib import Path
 
 import numpy as np
 
@@ -14,6 +13,7 @@ from pursuit.base import html
 from pursuit.base.archive import whole_file
 from pursuit.base.errors import InputError
 from pursuit.base.lengths import length
+from pursuit.base.paths import path_of
 from pursuit.base.validation import count, shown
 from pursuit.unmixing.exports import CUBE_ENDINGS, one_of_endings, save_cube, save_spectra
 from pursuit.unmixing.extraction import Array, Extraction, Integers
@@ -110,7 +110,7 @@ class Unmixing:
         Files are written whole or not at all. GeoTIFF and ENVI carry the names, NaN as no data,
         and the place of the scene; they need the ``scenes`` extra. No pickle is involved.
         """
-        target = Path(path)
+        target = path_of("path", path)
         one_of_endings("path", target, (".npz", *CUBE_ENDINGS))
         if target.suffix.lower() != ".npz":
             save_cube(target, self.maps(), self.names, self._placed())
