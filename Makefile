@@ -18,7 +18,7 @@ $(VENV)/.made-%: pyproject.toml
 	@touch $@
 
 demo: $(VENV)/.made-plot,report    ## reproduce the paper's experiments
-	$(BIN)/pursuit reproduce all --out reproduction
+	$(BIN)/pursuit reproduce all --out reproduction --force
 
 test: $(VENV)/.made-test           ## run the tests
 	$(PYTEST)

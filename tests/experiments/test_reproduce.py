@@ -112,6 +112,18 @@ def test_an_output_that_is_a_file_is_refused_before_any_work(tmp_path, monkeypat
     assert (tmp_path / "taken").read_text() == "mine"
 
 
+@pytest.mark.parametrize("name", ["index.html", "verdicts.md", "urban.svg"])
+def test_results_are_written_over_where_that_is_meant_alone(tmp_path, scene, monkeypatch, name):
+    (tmp_path / name).write_text("mine")
+    with monkeypatch.context() as patch:
+        patch.setattr(command, "_urban", lambda *_: pytest.fail("work began"))
+        with pytest.raises(InputError, match=f"--out: .*{name} is there already; --force writes"):
+            call("urban", "--out", tmp_path, "--data", scene)
+    assert (tmp_path / name).read_text() == "mine"
+    call("urban", "--out", tmp_path, "--data", scene, "--iterations", 20, "--force")
+    assert (tmp_path / name).read_text() != "mine"
+
+
 def test_a_failure_while_writing_leaves_what_was_there_and_nothing_half_written(
     tmp_path, monkeypatch
 ):
@@ -123,5 +135,5 @@ def test_a_failure_while_writing_leaves_what_was_there_and_nothing_half_written(
 
     monkeypatch.setattr("matplotlib.figure.Figure.savefig", full)
     with pytest.raises(InputError, match="No space left"):
-        call("toy", "--out", tmp_path, "--seed", 9, *SMALL)
+        call("toy", "--out", tmp_path, "--seed", 9, "--force", *SMALL)
     assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before

@@ -133,6 +133,31 @@ def test_decode_does_not_write_over_a_file_unless_told_to(pursuit, files):
     np.testing.assert_allclose(np.load("X.npy"), Codes.open("codes") @ ATOMS, atol=1e-12)
 
 
+def test_what_is_read_is_not_written_over_even_if_told_to(pursuit, files):
+    encode(SIGNALS, ATOMS, n_nonzero=3, out="codes")
+    (files / "photo.png").write_bytes(b"a picture, not even read")
+    os.symlink("D.npy", "other.npy")
+    decode = ["decode", "codes", "--dictionary", "D.npy"]
+    learn = ["learn", "X.npy", "--atoms", 4, "--start", "D.npy"]
+    book = ["rebuild", "book.npz"]
+    before = {path: path.read_bytes() for path in files.rglob("*") if path.is_file()}
+    for command, out, other in (
+        (decode, "D.npy", "--dictionary"),
+        (decode, "other.npy", "--dictionary"),
+        (learn, "X.npy", "the signals"),
+        (learn, "D.npy", "--start"),
+        (["denoise", "photo.png"], "photo.png", "the picture"),
+        (book, "book.npz", "the book"),
+    ):
+        code, _, err = pursuit(*command, "-o", out, "--force")
+        assert code == 2
+        assert err == f"pursuit: --out: expected another file than {other}, got {out} for both\n"
+    code, _, err = pursuit(*decode, "-o", "codes/fit.npy", "--force")
+    assert code == 2
+    assert err.startswith("pursuit: --out: expected a file outside of the folder codes")
+    assert {path: path.read_bytes() for path in files.rglob("*") if path.is_file()} == before
+
+
 # Ctrl-C ----------------------------------------------------------------------------------------
 
 

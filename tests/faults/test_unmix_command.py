@@ -234,7 +234,7 @@ def test_a_full_disk_leaves_the_old_page_and_says_so(pursuit, scene, tmp_path, m
         raise OSError(28, os.strerror(28))
 
     monkeypatch.setattr(os, "replace", full)
-    code, _, err = pursuit("unmix", scene, "-r", 3, "--report", page)
+    code, _, err = pursuit("unmix", scene, "-r", 3, "--report", page, "--force")
     assert code == 2
     assert err == f"pursuit: {page}: cannot be written ({os.strerror(28)})\n"
     assert page.read_text() == "old"
@@ -385,6 +385,40 @@ def test_nothing_that_is_read_or_written_is_written_over(pursuit, tmp_path, opti
     assert code == 2
     assert re.search(sentence, err)
     assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before
+
+
+@pytest.mark.parametrize(
+    ("option", "name", "there"),
+    [
+        ("--report", "page.html", "page.html"),
+        ("--out", "all.npz", "all.npz"),
+        ("--out", "shares.img", "shares.hdr"),
+        ("--endmembers-out", "spectra.csv", "spectra.csv"),
+    ],
+)
+def test_results_are_written_over_where_that_is_meant_alone(
+    pursuit, scene, tmp_path, option, name, there
+):
+    (tmp_path / there).write_text("mine")
+    line = ["unmix", scene, "-r", 3, option, tmp_path / name]
+    code, out, err = pursuit(*line)
+    assert (code, out) == (2, "")
+    said = f"{option}: {tmp_path / there} is there already; --force writes over it"
+    assert err == f"pursuit: {said}\n"
+    assert (tmp_path / there).read_text() == "mine"
+    if there == name:  # a header alone belongs to another file
+        assert pursuit(*line, "--force")[0] == 0
+        assert (tmp_path / there).read_bytes() != b"mine"
+
+
+def test_a_file_of_bad_bands_is_not_written_over(pursuit, scene, tmp_path):
+    bad = tmp_path / "bad.csv"
+    bad.write_text("1, 7\n")
+    line = ["unmix", scene, "-r", 3, "--bad-bands", bad, "--endmembers-out", bad, "--force"]
+    code, _, err = pursuit(*line)
+    assert code == 2
+    assert err.endswith("would replace bad.csv, which is read or written too\n")
+    assert bad.read_text() == "1, 7\n"
 
 
 def test_bands_and_wavelengths_come_from_side_files(pursuit, scene, tmp_path):

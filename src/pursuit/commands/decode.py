@@ -10,7 +10,7 @@ import typer
 from pursuit.base.archive import whole_file
 from pursuit.base.errors import InputError
 from pursuit.base.progress import bar
-from pursuit.commands.options import Force, in_options, new_file
+from pursuit.commands.options import Force, different_files, in_options, new_file
 from pursuit.encoding.folder import StoredCodes, open_folder
 from pursuit.files import READABLE
 from pursuit.files.npy import npy_header
@@ -43,6 +43,9 @@ def decode(
     """
     if out.suffix.lower() != ".npy":
         raise InputError(f"--out: expected a file that ends in .npy, got {out}")
+    different_files({"--dictionary": dictionary, "--out": out})
+    if codes.resolve() in out.resolve().parents:
+        raise InputError(f"--out: expected a file outside of the folder {codes}, got {out}")
     new_file(out, force)
     with in_options({"atoms": "--dictionary", "variable": "--variable"}):
         stored, atoms = open_folder(codes), read_matrix(dictionary, variable, columns)

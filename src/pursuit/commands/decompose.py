@@ -11,7 +11,7 @@ import typer
 
 from pursuit.base.errors import InputError
 from pursuit.base.precision import norm
-from pursuit.commands.options import Resume, in_options, new_file
+from pursuit.commands.options import Force, Resume, in_options, new_file
 from pursuit.files.sounds import read_sound
 
 if TYPE_CHECKING:
@@ -65,9 +65,7 @@ def decompose(
         bool, typer.Option("--columns", help="The columns of the .npy file are channels.")
     ] = False,
     resume: Resume = False,
-    force: Annotated[
-        bool, typer.Option("--force", help="Write over files that are there.")
-    ] = False,
+    force: Force = False,
 ) -> None:
     """Take a sound apart into waves with a beginning and an end, the largest first.
 

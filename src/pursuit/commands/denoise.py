@@ -49,7 +49,7 @@ def denoise(
     from pursuit.learning.denoising import denoise as denoise_pixels
 
     written = {"--out": out, "--atoms": atoms}
-    different_files(written)
+    different_files({"the picture": photo, **written})
     for option, path in written.items():
         if path is not None:
             new_file(path, force, option)

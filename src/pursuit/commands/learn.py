@@ -101,8 +101,9 @@ def learn(
     """
     if out.suffix.lower() != ".npy":
         raise InputError(f"--out: expected a file that ends in .npy, got {out}")
+    read: dict[str, Path | None] = {"the signals": signals, "--start": start}
+    different_files({**read, "--out": out, "--checkpoint": checkpoint})
     new_file(out, force)
-    different_files({"the signals": signals, "--out": out, "--checkpoint": checkpoint})
     if resume and checkpoint is None:
         raise InputError("--resume: expected the file to go on from as --checkpoint, got none")
     if checkpoint is not None and not resume:

@@ -22,14 +22,14 @@ Threads = Annotated[
 ]
 Seed = Annotated[int, typer.Option(help="Of all draws.", metavar="NUMBER")]
 Resume = Annotated[bool, typer.Option("--resume", help="Continue a run that was stopped.")]
-Force = Annotated[bool, typer.Option("--force", help="Write over a file that is there.")]
+Force = Annotated[bool, typer.Option("--force", help="Write over files that are there.")]
 
 TOLERANCES = ("rtol", "atol", "tol")
 """Names that stand for nothing else in a sentence, as those with an underscore do."""
 
 
 def different_files(paths: dict[str, Path | None]) -> None:
-    """Refuse two options that name one file: what is written last would be all there is."""
+    """Refuse two options that name one file: what is read is never written over, nor a result."""
     seen: dict[Path, str] = {}
     for option, path in paths.items():
         if path is None:
@@ -41,7 +41,11 @@ def different_files(paths: dict[str, Path | None]) -> None:
 
 def new_file(path: Path, force: bool, option: str = "--out") -> None:
     """Refuse to write over a file, unless that is meant: a question to ask before hours of work."""
-    if writable_path(path).exists() and not force:
+    try:
+        writable_path(path)
+    except InputError as error:
+        raise InputError(f"{option}: {error}") from None
+    if path.exists() and not force:
         raise InputError(f"{option}: {path} is there already; --force writes over it")
 
 

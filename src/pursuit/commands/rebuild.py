@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from pursuit.commands.options import Force, in_options, new_file
+from pursuit.commands.options import Force, different_files, in_options, new_file
 from pursuit.files.sounds import Sound, write_sound
 
 
@@ -26,6 +26,7 @@ def rebuild(
     """
     from pursuit.decomposing import Book
 
+    different_files({"the book": book, "--out": out})
     new_file(out, force)
     with in_options({"book": str(book), "out": "--out"}):
         listed = Book.load(book)

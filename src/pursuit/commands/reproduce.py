@@ -16,6 +16,7 @@ from pursuit import plots
 from pursuit.base.errors import InputError
 from pursuit.base.progress import bar
 from pursuit.base.validation import count, one_of
+from pursuit.commands.options import Force, new_file
 from pursuit.report.page import require_templates
 
 if TYPE_CHECKING:
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
     from pursuit.experiments.verdicts import Finding
 
 EXPERIMENTS = ("toy", "urban", "all")
-PAGE = "index.html"
+PAGE, CURVES, VERDICTS = "index.html", "curves.json", "verdicts.md"
 FIGURES = {"toy-unit-atoms": "unit", "toy-raw-atoms": "raw", "toy-short-atoms": "1/√dim"}
 """The lengths of the atoms in each figure of the toy problems."""
 RESOLUTION = 150
@@ -53,6 +54,7 @@ def reproduce(
     seed: Annotated[int, typer.Option(help="The seed that every random number comes from.")] = 0,
     seeds: Annotated[int, typer.Option(help="Toy problems of each kind.")] = 20,
     iterations: Annotated[int, typer.Option(help="Iterations of every run.")] = 5000,
+    force: Force = False,
 ) -> None:
     """Run the paper's experiments again and judge its claims.
 
@@ -67,6 +69,8 @@ def reproduce(
         count(f"--{name}", number, minimum=0 if name == "seed" else 1)
     scene = None if experiment == "toy" else _scene(data)
     _check_output(out)
+    for file in _files(out, experiment):
+        new_file(file, force)
     panels: dict[str, list[Panel]] = {}
     if experiment != "urban":
         panels["toy"] = _toy(seeds, iterations, seed)
@@ -116,8 +120,8 @@ def _finish(panels: dict[str, list[Panel]], out: Path, seed: int) -> None:
     findings = judge(every)
     figures = _figures(panels)
     texts = {
-        "curves.json": as_json(every, findings, seed),
-        "verdicts.md": as_markdown(every, findings, seed),
+        CURVES: as_json(every, findings, seed),
+        VERDICTS: as_markdown(every, findings, seed),
         PAGE: reproduction_html(every, findings),
     }
     written = _write(out, texts, figures)
@@ -170,6 +174,13 @@ def _check_output(out: Path) -> None:
         out.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryFile(dir=out):
             pass
+
+
+def _files(out: Path, experiment: str) -> list[Path]:
+    """What is written for an experiment."""
+    drawn = [*(FIGURES if experiment != "urban" else ()), *["urban"] * (experiment != "toy")]
+    figures = [f"{name}{ending}" for name in drawn for ending in (".png", ".svg")]
+    return [out / name for name in (PAGE, CURVES, VERDICTS, *figures)]
 
 
 def _write(out: Path, texts: dict[str, str], figures: dict[str, Figure]) -> list[Path]:

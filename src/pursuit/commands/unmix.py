@@ -9,10 +9,9 @@ from typing import Annotated
 
 import typer
 
-from pursuit.base.archive import writable_path
 from pursuit.base.errors import InputError
 from pursuit.base.validation import one_of, positive
-from pursuit.commands.options import in_options
+from pursuit.commands.options import Force, in_options, new_file
 from pursuit.commands.scene_job import Endmembers, How, Outputs, run
 from pursuit.report.page import require_templates
 from pursuit.unmixing import exports
@@ -146,6 +145,7 @@ def unmix(
         bool,
         typer.Option("--convergence", help="Show on the page how fast pursuit reaches the fit."),
     ] = False,
+    force: Force = False,
 ) -> None:
     """Unmix a hyperspectral scene: endmembers, abundance maps, and a page to look at.
 
@@ -157,15 +157,20 @@ def unmix(
         raise InputError("-r: expected either -r NUMBER or --endmembers FILE, and not both")
     if (constraint == "sparse") != (nonzero is not None):
         raise InputError("--nonzero: expected a number with --constraint sparse, and only then")
+    _refuse_unused(endmembers, "--endmembers", endmember_variable, "--endmember-variable")
+    _refuse_unused(endmembers, "--endmembers", columns or None, "--columns")
+    _refuse_unused(library, "--library", library_variable, "--library-variable")
     outputs = Outputs(report, tuple(out or ()), endmembers_out)
     _check_outputs(outputs)
-    _refuse_to_replace(outputs, [scene, endmembers, library, wavelengths])
+    dropped = None if bad_bands is None else _bad_bands(bad_bands)
+    read = [scene, endmembers, library, wavelengths, dropped if isinstance(dropped, Path) else None]
+    _refuse_to_replace(outputs, read, force)
     reading: dict[str, object] = {
         "variable": variable,
         "layout": layout,
         "shape": None if shape is None else _shape(shape),
         "wavelengths": wavelengths,
-        "bad_bands": None if bad_bands is None else _bad_bands(bad_bands),
+        "bad_bands": dropped,
         "nodata": nodata,
     }
     how = How(
@@ -185,6 +190,12 @@ def unmix(
         run(scene, reading, how, outputs)
 
 
+def _refuse_unused(file: Path | None, given: str, value: object, option: str) -> None:
+    """An option about a file is refused where none was given: it would do nothing."""
+    if value is not None and file is None:
+        raise InputError(f"{option}: expected {given} FILE with it, got none")
+
+
 # Options as text ---------------------------------------------------------------------------
 
 
@@ -198,7 +209,6 @@ def _check_outputs(outputs: Outputs) -> None:
         wanted.append(("--endmembers-out", outputs.endmembers, exports.LIBRARY_ENDINGS))
     for name, path, endings in wanted:
         exports.one_of_endings(name, path, endings)
-        writable_path(path)
     for path in outputs.numbers:
         exports.require_cube_writer(path)
     if outputs.endmembers is not None:
@@ -207,8 +217,8 @@ def _check_outputs(outputs: Outputs) -> None:
         require_templates()
 
 
-def _refuse_to_replace(outputs: Outputs, read: Sequence[Path | None]) -> None:
-    """Neither what is read nor what is written already is written over; ENVI files are two."""
+def _refuse_to_replace(outputs: Outputs, read: Sequence[Path | None], force: bool) -> None:
+    """Nothing that is read, written too or there is written over; ENVI files are two."""
     taken = {path.resolve() for path in read if path is not None}
     for path in list(taken):
         if path.suffix.lower() in (*BINARY_SUFFIXES, ".hdr"):
@@ -221,6 +231,8 @@ def _refuse_to_replace(outputs: Outputs, read: Sequence[Path | None]) -> None:
         if written & taken:
             name = min(written & taken).name
             raise InputError(f"{option}: {path} would replace {name}, which is read or written too")
+        for file in files_written(path, numbers):
+            new_file(file, force, option)
         taken |= written
 
 
