@@ -25,6 +25,8 @@ COMMANDS = (
     "unmix",
 )
 HELP = {"help_option_names": ["--help", "-h"]}
+UsageError: Any = typer.BadParameter.__base__
+"""What the parser raises; typer names no more of its errors than this one's kinds."""
 
 
 class _Commands(TyperGroup):
@@ -79,10 +81,18 @@ def _program(
 def main() -> None:
     """Run a command; an error raised on purpose is one sentence and exit code 2."""
     try:
-        app(prog_name="pursuit")  # also where Python runs it: completion is for this name
+        # The name is given also where Python runs it: completion is for this name.
+        code = app(prog_name="pursuit", standalone_mode=False)
     except PursuitError as error:
         print(f"pursuit: {error}", file=sys.stderr)
         raise SystemExit(2) from None
+    except UsageError as error:
+        error.show()  # ends in one line, which a box would break
+        raise SystemExit(error.exit_code) from None
+    except typer.Abort:  # Ctrl-C, where typer is an older one
+        raise SystemExit(130) from None
+    if code:
+        raise SystemExit(code)
 
 
 if __name__ == "__main__":

@@ -65,7 +65,7 @@ def program(*arguments: Any) -> str:
     said = err.getvalue().strip()
     if code != 2:
         raise Finding(f"exit code {code}: {said[-200:]!r}")
-    if said.startswith(("Usage:", "╭─ Error")):  # written by the parser of the command line
+    if said.startswith(("Usage:", "Error:")):  # written by the parser of the command line
         raise InputError("--: a usage error")
     if not said.startswith("pursuit: "):
         raise Finding(f"exit code 2 with {said[-200:]!r}")

@@ -12,6 +12,8 @@ from pursuit.base.errors import InputError, PursuitError, one_line
 from pursuit.base.validation import count
 
 ON_WORKERS = "encoding on workers"
+MOST = 1024
+"""Processes of one machine; more would only take all of its memory before any begins."""
 SECONDS = "10s"
 """To wait for a scheduler that may not be there."""
 
@@ -39,6 +41,8 @@ def on_cluster(
 def _started(workers: int | None) -> Iterator[Any]:
     """Processes with one thread each, for as long as the command runs."""
     number = count("workers", workers, minimum=1)
+    if number > MOST:
+        raise InputError(f"workers: expected at most {MOST} of one machine, got {number}")
     distributed = require("distributed", ON_WORKERS)
     with (
         distributed.LocalCluster(
@@ -64,10 +68,10 @@ def _connected(address: str) -> Iterator[Any]:
     distributed = require("distributed", ON_WORKERS)
     try:
         client = distributed.Client(address, timeout=SECONDS)
-    except (OSError, ValueError, TimeoutError) as error:
+    except (OSError, ValueError, AssertionError) as error:  # the last is Dask's for 2.5
+        said = f" ({one_line(str(error)):.120})" if str(error) else ""
         raise PursuitError(
-            f"scheduler: expected the address of a Dask scheduler, got {address} "
-            f"({one_line(str(error)):.120})"
+            f"scheduler: expected the address of a Dask scheduler, got {address}{said}"
         ) from None
     with client:
         yield client
