@@ -52,8 +52,9 @@ bench: $(VENV)/.made-bench         ## side by side with other libraries
 	$(BIN)/python benchmarks/encode.py
 	$(BIN)/python benchmarks/unmix.py
 
+# With --quiet mkdocs would count no warning.
 docs: $(VENV)/.made-docs           ## build the pages into site/, gallery and all; warnings are errors
-	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 	$(BIN)/python tools/links.py site
 	@echo "with a search: $(BIN)/python -m http.server --directory site"
 

@@ -13,11 +13,11 @@ import os
 import re
 import subprocess
 import sys
-import zlib
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
+from pkgutil import iter_modules
 from typing import Any
 
 import pursuit
@@ -151,7 +151,7 @@ def reference() -> dict[str, list[str]]:
         pages[ROOMS[home.partition(".")[0]]].append(name)
     pages["Methods"].append("methods")
     modules = {
-        f"pursuit.{name}": [name, *lazy_names(name)]
+        f"pursuit.{name}": [name, *lazy_names(name), *hidden_names(name)]
         for name in pursuit._MODULES
         if name != "methods"
     }
@@ -163,12 +163,40 @@ def lazy_names(module: str) -> list[str]:
     return [f"{module}.{name}" for name in getattr(getattr(pursuit, module), "_HOME", ())]
 
 
+def hidden_names(module: str) -> list[str]:
+    """Names that files of the module have too: reading its source shows the file in their place."""
+    package = getattr(pursuit, module)
+    files = {file.name for file in iter_modules(getattr(package, "__path__", ()))}
+    return [f"{module}.{name}" for name in getattr(package, "__all__", ()) if name in files]
+
+
+def members(module: str) -> list[str]:
+    """What a module promises: its `__all__`, or what it defines and the package does not name."""
+    package = getattr(pursuit, module)
+    own = (n for n, thing in vars(package).items() if _home(thing) == package.__name__)
+    defined = (name for name in own if name not in pursuit._HOME and not name.startswith("_"))
+    return list(getattr(package, "__all__", defined))
+
+
+def _home(thing: object) -> str | None:
+    return getattr(thing, "__module__", None)
+
+
 def file_of(title: str) -> str:
     return f"api/{re.sub('[^a-z]+', '-', title.lower())}.md"
 
 
+def public_names() -> set[str]:
+    """Every name that the reference must have: those of the package and of its modules."""
+    named = {name for names in reference().values() for name in names}
+    return named | {f"{module}.{name}" for module in pursuit._MODULES for name in members(module)}
+
+
 def entry(name: str) -> str:
     """What makes mkdocstrings describe a name; `Method` has an entry of its own."""
+    module, _, member = name.partition(".")
+    if name in hidden_names(module):  # described where it is defined, found under its own name
+        return f"[](){{ #pursuit.{name} }}\n\n::: pursuit.{name}.{member}"
     without = '\n    options:\n      filters: ["!^_", "!^Method$"]' if name == "methods" else ""
     return f"::: pursuit.{name}{without}"
 
@@ -333,9 +361,9 @@ def on_page_markdown(markdown: str, page: Any, config: Any, files: Any) -> str:
 
 def on_post_build(config: Any) -> None:
     """Every public name must have become a place that can be linked to."""
-    inventory = (Path(config.site_dir) / "objects.inv").read_bytes()
-    packed = inventory.split(b"\n", 4)[4]
-    known = {line.split()[0] for line in zlib.decompress(packed).decode().splitlines()}
-    wanted = {f"pursuit.{name}" for names in reference().values() for name in names}
-    if wanted - known:
-        raise RuntimeError(f"without a place in the reference: {sorted(wanted - known)}")
+    places: set[str] = set()
+    for page in (Path(config.site_dir) / "api").glob("*.html"):
+        places.update(re.findall(r'\bid="([^"]+)"', page.read_text(encoding="utf-8")))
+    missing = {f"pursuit.{name}" for name in public_names()} - places
+    if missing:
+        raise RuntimeError(f"without a place in the reference: {sorted(missing)}")

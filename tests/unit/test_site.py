@@ -138,11 +138,44 @@ def test_every_public_name_has_its_place_in_the_reference():
     public = set(library.__all__) - {"__version__"}
     loaded_when_asked_for = ("estimators", "torch")
     lazy = {f"{m}.{name}" for m in loaded_when_asked_for for name in getattr(library, m)._HOME}
-    assert sorted(named) == sorted(public | lazy)
+    hidden = {"geometry.nu", "geometry.preconditioner"} | {
+        f"unmixing.{name}" for name in ("h2nmf", "spa", "unmix", "vca")
+    }
+    assert sorted(named) == sorted(public | lazy | hidden)
     text = "\n".join(markdown for _, markdown in pages.reference_pages())
     described = set(re.findall(r"^::: pursuit\.(\S+)$", text, re.MULTILINE))
-    assert described == set(named)
+    assert (
+        described == {f"{name}.{name.partition('.')[2]}" for name in hidden} | set(named) - hidden
+    )
+    assert set(re.findall(r"^\[\]\(\)\{ #pursuit\.(\S+) \}$", text, re.MULTILINE)) == hidden
     assert "pursuit.__version__" in text
+
+
+def test_a_name_that_a_file_has_too_is_described_and_all_names_are_asked_for():
+    promised = (PROJECT / "tests" / "unit" / "public_names.txt").read_text().splitlines()
+    named = {name for name in promised if not name.startswith("method ")} - {"__version__"}
+    asked = pages.public_names()
+    assert named <= asked
+    for name in promised:
+        if name.startswith("method "):
+            assert f"methods.{name.removeprefix('method ').replace('-', '_')}" in asked
+    assert {"rates.theorem_3", "plots.trace", "testing.check_atoms", "geometry.nu"} <= asked
+
+
+def test_a_public_name_without_a_place_in_the_built_site_is_refused(tmp_path):
+    (tmp_path / "api").mkdir()
+    places = "".join(f'<p id="pursuit.{name}">' for name in pages.public_names() - {"geometry.nu"})
+    (tmp_path / "api" / "index.html").write_text(places)
+    with pytest.raises(RuntimeError, match=r"in the reference: \['pursuit.geometry.nu'\]"):
+        pages.on_post_build(SimpleNamespace(site_dir=tmp_path))
+    (tmp_path / "api" / "more.html").write_text('<p id="pursuit.geometry.nu">')
+    pages.on_post_build(SimpleNamespace(site_dir=tmp_path))
+
+
+def test_warnings_stop_the_building_of_the_pages():
+    recipe = (PROJECT / "Makefile").read_text(encoding="utf-8")
+    (command,) = re.findall(r"mkdocs build ([^#\n]*)", recipe)
+    assert command.split() == ["--strict"]  # with --quiet no warning is counted
 
 
 def test_parameters_that_share_a_description_are_described_one_by_one(monkeypatch):
