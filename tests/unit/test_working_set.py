@@ -112,6 +112,32 @@ def test_dependent_and_constant_columns_end_no_run():
         assert np.isfinite(result.x).all()
 
 
+@pytest.mark.parametrize("seed", range(6))
+def test_more_sparse_columns_than_samples_depend_on_each_other_and_end_no_run(seed):
+    rng = np.random.default_rng(seed)
+    X = random_array((30, 185), density=0.3, rng=rng, data_sampler=rng.standard_normal)
+    y = rng.standard_normal(30)
+    lam = 10.0 ** rng.uniform(-4, -1) * np.abs(X.T @ y).max()
+    result = solve(LeastSquares(csr_array(X), y), Coordinates(185), "working-set", penalty=L1(lam))
+    assert result.status.name == "CONVERGED"
+    assert result.gap <= 1e-4 * result.value
+
+
+@pytest.mark.parametrize("penalty", [None, L1(0.01), NonNegative()], ids=repr)
+@pytest.mark.parametrize("loss", [Logistic, Poisson])
+@pytest.mark.parametrize("far", [-30.0, -2000.0])
+def test_a_start_where_losses_hardly_bend_is_left(loss, penalty, far):
+    rng = np.random.default_rng(0)
+    X, y = rng.random((30, 4)) + 0.1, rng.integers(0, 2, 30)
+    f, start = loss(X, y, intercept=True, l2=1e-3), np.array([0, 0, 0, 0, far])
+    far_off, near = (
+        solve(f, Coordinates(5), "working-set", coef0=coef0, penalty=penalty, max_iter=200)
+        for coef0 in (start, None)
+    )
+    assert far_off.status.name == "CONVERGED"
+    assert far_off.value == pytest.approx(near.value, rel=1e-4)
+
+
 def test_a_weight_above_all_slopes_gives_zero():
     f, atoms, _ = problem(1)
     result = solve(f, atoms, penalty=L1(2 * np.abs(f.gradient(np.zeros(f.shape))).max()))

@@ -32,6 +32,8 @@ CG_ROUNDS, CG_STEPS, CG_EPOCHS = 10, 60, 6
 fewest epochs between them."""
 FLAT = 0.3
 """The share of what is enough at which conjugate gradients end."""
+STRAIGHT = 1e-13
+"""Of the curvatures along its coefficients, what a direction bends by rounding alone."""
 
 
 class QuadraticModel(ABC):
@@ -229,7 +231,8 @@ def conjugate_gradients(
     for _ in range(steps):
         bent = curved(direction)
         curvature = float(direction @ bent)
-        if not curvature > 0:
+        # Dependent columns do not bend, and what they seem to is rounding.
+        if not curvature > STRAIGHT * float((diagonal * direction) @ direction):
             break
         length = inner / curvature
         x += length * direction
