@@ -258,7 +258,7 @@ class _Set:
 
     def improve(self, here: _Here, slopes: Array, slope: float) -> None:
         """Models and steps towards their minimisers, until the set has done its work."""
-        run, goal = self.run, GOAL * slope
+        run, goal, firm = self.run, GOAL * slope, False
         w, c = here.w[self.places], slopes[self.places]
         for _ in range(NEWTON_STEPS):
             enough = min(FORCING, sqrt(slope / run.memory.first)) * slope
@@ -266,7 +266,7 @@ class _Set:
                 few = len(self.places) <= min(SMALL, self.columns.shape[0])
                 digits = 3 if few else 2 if self.terms.smooth else 1
                 enough = GOAL**digits * goal
-            model = self._model(here, slope)
+            model = self._model(here, slope, firm)
             towards = model.minimise(w, c, enough)
             if run.exact:
                 here.w[self.places] = towards
@@ -275,8 +275,12 @@ class _Set:
             w, kept = self._search(here, w, towards, c)
             here.w[self.places] = w
             run.memory.last = slope if kept >= 1 else 0.0
+            if kept == 0 and not firm:
+                firm = True
+                continue
             if self.terms.smooth or kept == 0:
                 break
+            firm = False
             c = self.columns.correlate(here.samples.slopes) + self.terms.l2 * w
             _, slope = self.terms.distances(c, w)
             if slope <= goal:
@@ -284,9 +288,9 @@ class _Set:
 
     # The model ----------------------------------------------------------------------------
 
-    def _model(self, here: _Here, slope: float) -> QuadraticModel:
+    def _model(self, here: _Here, slope: float, firm: bool) -> QuadraticModel:
         run = self.run
-        bends = self._bends(here)
+        bends = self._bends(here, firm)
         if self._by_kernel:
             self._kernel = self._kernel or KernelModel(self.columns, self.terms)
             return self._kernel.at(here.u, here.samples.slopes, bends)
@@ -299,12 +303,15 @@ class _Set:
             self._gram = GramModel(self._multiplied(memory.bends), self.terms)
         return self._gram
 
-    def _bends(self, here: _Here) -> Array:
-        """Of the parabolas; at least something where a loss has straight pieces."""
-        bends = here.samples.bends.astype(np.float64, copy=False)
-        if self.run.f.growth < inf:
+    def _bends(self, here: _Here, firm: bool) -> Array:
+        """Of the parabolas; at least something where a loss has straight pieces, or (`firm`) is so
+        straight at x that a parabola leads nowhere."""
+        f, bends = self.run.f, here.samples.bends.astype(np.float64, copy=False)
+        if firm:
+            return np.maximum(bends, FLOOR * f.typical_bend * f.weights.astype(np.float64))
+        if f.growth < inf:
             return bends
-        return np.maximum(bends, FLOOR * self.run.f.majorants(here.u))
+        return np.maximum(bends, FLOOR * f.majorants(here.u))
 
     def _multiplied(self, bends: Array) -> Array:
         """Xᵀ diag(bends) X; of a dense X whose bends stay, what earlier sets have multiplied."""
@@ -325,6 +332,8 @@ class _Set:
 
     def _search(self, here: _Here, w: Array, towards: Array, c: Array) -> tuple[Array, float]:
         """Go towards the minimiser of a model; how far, as a share."""
+        if np.array_equal(towards, w):
+            return w, 0.0
         way = _Way(self, here, w, towards, c)
         return way.go(way.flattest() if self.terms.smooth else way.sufficient())
 
