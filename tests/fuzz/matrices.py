@@ -17,10 +17,13 @@ METHODS = {"matching-pursuit": 4, "orthogonal": 3, "affine-invariant": 1, "rando
 TIED = 1e-3
 """Singular values nearer to each other than this share leave the order of atoms open."""
 
+Posed = tuple[Any, Array, Array | None, Array]
+"""f, its B, which entries are known (None: all), and the sizes of what entries of B are sums of."""
+
 
 def matrices_case(case: Case) -> None:
     shape = case.whole(1, 7), case.whole(1, 7)
-    f, B, known = case.pick(_distance, _distance, _low_rank_sum, _entries)(case, shape)
+    f, B, known, terms = case.pick(_distance, _distance, _low_rank_sum, _entries)(case, shape)
     method = case.weighted(METHODS)
     options: dict[str, Any] = {"max_iter": case.whole(0, 12), "progress": False, "seed": 1}
     if case.chance(0.4):
@@ -33,7 +36,7 @@ def matrices_case(case: Case) -> None:
     )
     result = case.ask(call, NAMES, valid=not case.odd)
     case.tell(result=str(result).replace("\n", " |"))
-    _check(case, result, B, known)
+    _check(case, result, B, known, terms)
     if method == "matching-pursuit" and known is None:
         _truncated(case, result, B)
     if case.chance(0.3):
@@ -47,16 +50,16 @@ def _numbers(case: Case, shape: tuple[int, int]) -> Array:
     return rows(case, *shape, dtype)
 
 
-def _distance(case: Case, shape: tuple[int, int]) -> tuple[Any, Array, Array | None]:
+def _distance(case: Case, shape: tuple[int, int]) -> Posed:
     B = _numbers(case, shape)
     given = case.keep("B", laid_out(case, B))
     if case.chance(0.3):
         given = csr_array(B)
     f = case.ask(lambda: pursuit.MatrixDistance(given), NAMES, valid=not case.odd)
-    return f, exact(B), None
+    return f, exact(B), None, np.abs(exact(B))
 
 
-def _low_rank_sum(case: Case, shape: tuple[int, int]) -> tuple[Any, Array, Array | None]:
+def _low_rank_sum(case: Case, shape: tuple[int, int]) -> Posed:
     sparse = csr_array(_numbers(case, shape) * (case.rng.random(shape) < 0.4))
     k = case.whole(1, 3)
     left, right = (case.rng.standard_normal((n, k)) for n in shape)
@@ -64,20 +67,22 @@ def _low_rank_sum(case: Case, shape: tuple[int, int]) -> tuple[Any, Array, Array
     parts = case.ask(lambda: pursuit.SparsePlusLowRank(sparse, left, right), NAMES)
     case.keep("left", left), case.keep("right", right)
     f = case.ask(lambda: pursuit.MatrixDistance(parts), NAMES)
-    return f, exact(sparse.toarray()) + exact(left) @ exact(right).T, None
+    S, L, R = exact(sparse.toarray()), exact(left), exact(right)
+    return f, S + L @ R.T, None, np.abs(S) + np.abs(L) @ np.abs(R).T
 
 
-def _entries(case: Case, shape: tuple[int, int]) -> tuple[Any, Array, Array | None]:
+def _entries(case: Case, shape: tuple[int, int]) -> Posed:
     B = _numbers(case, shape)
     known = case.rng.random(shape) < 0.6
     known[0, 0] = True
     places = np.nonzero(known)
     given = coo_array((B[places], places), shape=shape)
     f = case.ask(lambda: pursuit.MatrixEntries(given), NAMES, valid=not case.odd)
-    return f, np.where(known, exact(B), 0), known  # nobody is shown the others
+    B = np.where(known, exact(B), 0)  # nobody is shown the others
+    return f, B, known, np.abs(B)
 
 
-def _check(case: Case, result: Any, B: Array, known: Array | None) -> None:
+def _check(case: Case, result: Any, B: Array, known: Array | None, terms: Array) -> None:
     """Value and slope at the factors that are returned; what is tied to the status."""
     status = result.status.name
     case.require(status != "DIVERGED", "a run over rank-one matrices is DIVERGED")
@@ -86,7 +91,7 @@ def _check(case: Case, result: Any, B: Array, known: Array | None) -> None:
     case.require(finite, f"{status} with numbers that are not finite")
     R = np.where(known, X - B, 0) if known is not None else X - B
     eps, tiny = eps_of(result.x.dtype), tiny_of(result.x.dtype)
-    value, size = (R * R).sum() / 2, (B * B).sum() + (X * X).sum()
+    value, size = (R * R).sum() / 2, (terms * terms).sum() + (X * X).sum()
     off = abs(LD(result.value) - value)
     case.require(
         off <= ROOM * 64 * eps * size + tiny,
@@ -98,6 +103,12 @@ def _check(case: Case, result: Any, B: Array, known: Array | None) -> None:
     # An observation takes the leading singular value to twelve digits.
     bound = 1e-10 * slope + ROOM * 64 * eps * np.sqrt(size) + tiny
     case.require(off <= bound, f"slope {result.slope:.6g} where it is {float(slope):.6g}")
+    certificate = case.asked(lambda: result.certificate, {"f"}, valid=True)
+    # The least value is zero, of distances as of entries.
+    case.require(
+        value <= LD(certificate.bound) * (1 + LD(1e-6)) + tiny,
+        f"the certificate says {certificate.bound:.6g} where f is {float(value):.6g}",
+    )
 
 
 def _truncated(case: Case, result: Any, B: Array) -> None:

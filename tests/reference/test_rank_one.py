@@ -107,6 +107,18 @@ def test_a_large_sparse_plus_low_rank_matrix_needs_no_dense_iterate():
         assert np.abs(x @ probe - expected).max() <= 1e-9 * s[0]
 
 
+def test_a_certificate_knows_of_parts_that_cancel():
+    """B is small beside its parts, whose rounding its gradient has."""
+    for seed in range(50):
+        L, R = np.random.default_rng(seed).standard_normal((2, 1, 2))
+        L[0, 1] = 1e-3 - L[0, 0] * R[0, 0] / R[0, 1]
+        B = (L.astype(np.longdouble) @ R.T).item()
+        f = MatrixDistance(SparsePlusLowRank(csr_array((1, 1)), L, R))
+        result = solve(f, RankOne(1, 1), max_iter=1)
+        X = (result.x.left.astype(np.longdouble) * result.x.weights @ result.x.right.T).item()
+        assert result.certificate.bound * (1 + 1e-9) >= (X - B) ** 2 / 2
+
+
 @pytest.mark.parametrize("method", ["random-pursuit", "accelerated-matching-pursuit"])
 def test_other_methods_run_on_factors_as_they_run_on_arrays(method):
     B = np.random.default_rng(4).standard_normal((5, 4))

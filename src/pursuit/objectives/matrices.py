@@ -67,6 +67,12 @@ class SparsePlusLowRank:
             low = float(np.vdot(left.T @ left, right.T @ right))
             return 2 * half_square(self.sparse.data) + 2 * crossed + low
 
+    @property
+    def terms(self) -> float:
+        """‖S‖ + Σ ‖l_k‖‖r_k‖, the size of what B is a sum of, and may be small beside."""
+        low = Factors(self.left, np.ones(self.left.shape[1]), self.right)
+        return length(self.sparse.data) + low.astype(np.float64).terms
+
     def astype(self, dtype: type) -> SparsePlusLowRank:
         """The same matrix in another precision."""
         parts = (self.sparse, self.left, self.right)
@@ -97,7 +103,12 @@ class MatrixObjective(QuadraticObjective):
         array = isinstance(x, np.ndarray)
         terms = length(x) if array else x.terms
         count = sum(self.shape) + (0 if array else len(x.weights))
-        return (count + 8) * EPS * (terms + self.signal_norm)
+        return (count + 8) * EPS * (terms + self._terms)
+
+    @property
+    def _terms(self) -> float:
+        """The size of what an entry of B is a sum of."""
+        return self.signal_norm
 
     def origin(self, atoms: AtomSet) -> Any:
         return Factors.zero(self.shape, self.dtype)
@@ -133,6 +144,10 @@ class MatrixDistance(MatrixObjective):
             return float(np.sqrt(self.B.norm2()))
         entries = self.B if isinstance(self.B, np.ndarray) else self.B.data
         return norm(entries)
+
+    @property
+    def _terms(self) -> float:
+        return self.B.terms if isinstance(self.B, SparsePlusLowRank) else self.signal_norm
 
     def double(self) -> MatrixDistance:
         return MatrixDistance(self.B.astype(np.float64))
