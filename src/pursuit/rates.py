@@ -255,7 +255,7 @@ class Theorem:
             self.name,
             self.inequality,
             constants,
-            lambda t: self.bound(t, *constants.values()),
+            _Stated(self.bound, tuple(constants.values())),
             EXPECTED if self.inequality.startswith("E ") else SURELY,
             self.first,
         )
@@ -263,20 +263,88 @@ class Theorem:
 
 def _of_algorithm_1(stated: Theorem) -> Theorem:
     """The same for Algorithm 1: L for L_A, and radius·R_A for R_A."""
-
-    def bound(t: Array, L: float, radius: float, R_A: float, *others: float) -> Array:
-        return stated.bound(t, L, radius * R_A, *others)
-
     letters = ("L", "radius", *stated.letters[1:])
     inequality = stated.inequality.replace("L_A", "L radius²")
+    bound = _Lengthened(stated.bound)
     return replace(stated, inequality=inequality, letters=letters, bound=bound)
 
+
+# Right-hand sides -------------------------------------------------------------------------
+# Functions with names, and no closures: a rate can be pickled, and goes to other processes.
+
+
+@dataclass(frozen=True)
+class _Stated:
+    """A right-hand side with its constants put in."""
+
+    formula: Callable[..., Array]
+    constants: tuple[float, ...]
+
+    def __call__(self, t: Array) -> Array:
+        return self.formula(t, *self.constants)
+
+
+@dataclass(frozen=True)
+class _Lengthened:
+    """One that is given L, the radius and R_A in place of L_A and R_A."""
+
+    formula: Callable[..., Array]
+
+    def __call__(self, t: Array, L: float, radius: float, R_A: float, *others: float) -> Array:
+        return self.formula(t, L, radius * R_A, *others)
+
+
+def _sublinear(t: Array, L_A: float, R_A: float, delta: float) -> Array:
+    return 2 * L_A * R_A * R_A / (delta**2 * (t + 1))
+
+
+def _sharper(t: Array, L_A: float, R_A: float, delta: float) -> Array:
+    return 2 * L_A * R_A * R_A / (delta**2 * t + 4)
+
+
+def _random(t: Array, L_A: float, R_A: float, quality: float) -> Array:
+    return 2 * L_A * R_A * R_A / (quality * (t + 1))
+
+
+def _linear(t: Array, mu_A: float, L_A: float, gap: float, delta: float) -> Array:
+    return gap * _factor(delta**2 * mu_A / L_A) ** t
+
+
+def _linear_random(t: Array, mu_A: float, L_A: float, gap: float, quality: float) -> Array:
+    return gap * _factor(quality * mu_A / L_A) ** t
+
+
+def _older(
+    t: Array, mDW: float, mu: float, L: float, radius: float, gap: float, delta: float
+) -> Array:
+    return gap * _factor(delta**2 * (mDW / radius) ** 2 * mu / L) ** t
+
+
+def _of_2017(t: Array, L: float, rho: float, radius: float, gap: float, delta: float) -> Array:
+    return 4 * (2 / delta * L * (rho * radius) * (rho * radius) + gap) / (delta * t + 4)
+
+
+def _accelerated(t: Array, L: float, nu: float, distance: float) -> Array:
+    bound: Array = 2 * L * nu * distance * distance / (t * (t + 1))
+    return bound
+
+
+def _conjugate(t: Array, L_P: float, distance: float) -> Array:
+    return 2 * L_P * distance**2 / (t + 1) ** 2
+
+
+def _factor(quotient: float) -> float:
+    """1 − q, where rounding may have made q a little more than one."""
+    return max(1 - quotient, 0.0)
+
+
+# By number --------------------------------------------------------------------------------
 
 theorem_3 = Theorem(
     "Theorem 3",
     "f(x_t) − f* ≤ 2 L_A R_A² / (δ² (t + 1))",
     ("L_A", "R_A", "δ"),
-    lambda t, L_A, R_A, delta: 2 * L_A * R_A * R_A / (delta**2 * (t + 1)),
+    _sublinear,
     takes=("delta", "algorithm"),
     first=1,
 )
@@ -285,7 +353,7 @@ theorem_3_sharper = Theorem(
     "Theorem 3, sharper",
     "f(x_t) − f* ≤ 2 L_A R_A² / (δ² t + 4)",
     ("L_A", "R_A", "δ"),
-    lambda t, L_A, R_A, delta: 2 * L_A * R_A * R_A / (delta**2 * t + 4),
+    _sharper,
     takes=("delta", "algorithm"),
 )
 """What the proof of Theorem 3 gives, since ε_0 ≤ ½L_A R_A²."""
@@ -293,7 +361,7 @@ theorem_4 = Theorem(
     "Theorem 4",
     "E f(x_t) − f* ≤ 2 L_A R_A² / (δ̂² (t + 1))",
     ("L_A", "R_A", "δ̂²"),
-    lambda t, L_A, R_A, quality: 2 * L_A * R_A * R_A / (quality * (t + 1)),
+    _random,
     takes=("sampling", "algorithm"),
     first=1,
 )
@@ -302,7 +370,7 @@ theorem_5 = Theorem(
     "Theorem 5",
     "f(x_t) − f* ≤ (1 − δ² μ_A/L_A)^t ε_0",
     ("μ_A", "L_A", "ε_0", "δ"),
-    lambda t, mu_A, L_A, gap, delta: gap * _factor(delta**2 * mu_A / L_A) ** t,
+    _linear,
     takes=("delta",),
 )
 """Its first part, for Algorithm 2."""
@@ -310,7 +378,7 @@ theorem_5_random = Theorem(
     "Theorem 5, random",
     "E f(x_t) − f* ≤ (1 − δ̂² μ_A/L_A)^t ε_0",
     ("μ_A", "L_A", "ε_0", "δ̂²"),
-    lambda t, mu_A, L_A, gap, quality: gap * _factor(quality * mu_A / L_A) ** t,
+    _linear_random,
     takes=("sampling",),
 )
 """Its second part, for random pursuit."""
@@ -318,9 +386,7 @@ older_rate = Theorem(
     "The older linear rate",
     "f(x_t) − f* ≤ (1 − δ² mDW² μ/(L radius²))^t ε_0",
     ("mDW", "μ", "L", "radius", "ε_0", "δ"),
-    lambda t, mDW, mu, L, radius, gap, delta: (
-        gap * _factor(delta**2 * (mDW / radius) ** 2 * mu / L) ** t
-    ),
+    _older,
     takes=("delta",),
 )
 """For Algorithm 1 (Locatello et al. 2017)."""
@@ -336,9 +402,7 @@ rate_of_2017 = Theorem(
     "The sublinear rate of 2017",
     "f(x_t) − f* ≤ 4 (2/δ L ρ² radius² + ε_0) / (δ t + 4)",
     ("L", "ρ", "radius", "ε_0", "δ"),
-    lambda t, L, rho, radius, gap, delta: (
-        4 * (2 / delta * L * (rho * radius) * (rho * radius) + gap) / (delta * t + 4)
-    ),
+    _of_2017,
     takes=("delta",),
 )
 """For Algorithm 1 (Locatello, Khanna, Tschannen and Jaggi 2017), with ρ the largest of ‖x*‖_A and
@@ -348,7 +412,7 @@ theorem_8 = Theorem(
     "Theorem 8",
     "E f(x_t) − f* ≤ 2 L ν ‖x* − x0‖_P² / (t (t + 1))",
     ("L", "ν", "‖x* − x0‖_P"),
-    lambda t, L, nu, distance: 2 * L * nu * distance * distance / (t * (t + 1)),
+    _accelerated,
     takes=("sampling", "delta"),
     first=1,
 )
@@ -366,7 +430,7 @@ _CONJUGATE = Theorem(
     "Conjugate acceleration",
     "f(x_t) − f* ≤ 2 L_P ‖x* − x0‖_P² / (t + 1)²",
     ("L_P", "‖x* − x0‖_P"),
-    lambda t, L_P, distance: 2 * L_P * distance**2 / (t + 1) ** 2,
+    _conjugate,
     first=1,
 )
 
@@ -412,7 +476,7 @@ def parameter_free(
         "Parameter-free acceleration from a blend",
         ("" if exploration is None else "E ") + "f(x_t) − f* ≤ 2 κ ‖x* − x0‖_P² / (t (t + 1))",
         {"κ": cap, "L_A": L_A, "r": r, "‖x* − x0‖_P": distance},
-        lambda t: 2 * cap * distance * distance / (t * (t + 1)),
+        _Stated(_accelerated, (cap, 1.0, distance)),
         SURELY if exploration is None else EXPECTED,
         first=1,
     )
@@ -426,8 +490,3 @@ def optimal_value(f: Objective, atoms: AtomSet, x0: object | None = None) -> flo
     if not isfinite(gap) or gap.lower < (1 - NEARLY) * gap.upper:
         raise MissingConstant("f*", "it is known for quadratics with a minimum only")
     return f.value(geometry.start_point(f, atoms, x0)) - gap
-
-
-def _factor(quotient: float) -> float:
-    """1 − q, where rounding may have made q a little more than one."""
-    return max(1 - quotient, 0.0)

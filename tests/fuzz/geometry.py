@@ -6,6 +6,7 @@ which the library says that it is attained, and on what a few lines of linear al
 
 from __future__ import annotations
 
+import pickle
 from typing import Any
 
 import numpy as np
@@ -321,6 +322,8 @@ def _rates(case: Case, atoms: Atoms, d: int) -> None:
     bound = np.asarray(case.ask(lambda: rate(t), NAMES, valid=True))
     case.require((bound >= 0).all(), f"a bound of {bound}")
     case.require((bound[[1, 4, 5]] <= bound[[0, 1, 4]]).all(), "a bound that grows")
+    other = np.asarray(pickle.loads(pickle.dumps(rate))(t))
+    case.require(other.tobytes() == bound.tobytes(), "pickled, a rate says something else")
     algorithm = options.get("algorithm", THEOREMS[name])
     if rate.holds == "surely" and algorithm and atoms.rows is not None:
         _stays_below(case, atoms, target, rate, algorithm)
