@@ -242,3 +242,13 @@ def test_one_coefficient_out_of_range_is_refused_by_acceleration(signal, atom):
         encode(signals, atoms, "accelerated", max_iter=5, rtol=1e-3)
     codes = encode(signals, np.diag([signal, signal]), "accelerated", max_iter=5)
     assert codes.sizes.tolist() == [2]
+
+
+@pytest.mark.filterwarnings("ignore:the fit is bad")
+def test_shares_of_endmembers_of_uneven_lengths_are_not_spoilt_by_their_correction():
+    """Shade alone leaves no more of a pixel than all of it."""
+    rng = np.random.default_rng(20)
+    endmembers = rng.standard_normal((10, 2)) * 10.0 ** rng.uniform(-8, 8, (10, 1))
+    pixels = rng.standard_normal((60, 2))
+    found = unmix(pixels, endmembers[:9], "sum-at-most-one")
+    assert (found.residual_norms <= (1 + 1e-12) * np.linalg.norm(pixels, axis=1)).all()

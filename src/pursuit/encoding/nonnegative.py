@@ -175,12 +175,37 @@ def _do_block(
     x, norms = frame.signals(rows[here], here.start)
     shares = np.zeros((len(x), len(atoms)))
     kernels.simplex(frame.gram, x @ atoms.T, norms, shares, found.finished[here], room, halt)
-    residual = x - shares @ atoms
-    kernels.refine_simplex(frame.gram, residual @ atoms.T, shares, room)
-    np.matmul(shares, atoms, out=residual)
-    np.subtract(x, residual, out=residual)
-    found.residual_norms[here] = np.ldexp(np.linalg.norm(residual, axis=1), frame.exponent)
+    shares, left = _corrected(frame, x, shares, room)
+    found.residual_norms[here] = np.ldexp(left, frame.exponent)
     found.coefficients[here] = shares
+
+
+def _corrected(
+    frame: _CentredAtoms, x: Array, shares: Array, room: kernels.FitScratch
+) -> tuple[Array, Array]:
+    """Shares of sum one, corrected where that helps, and the norms of what they leave of x.
+
+    Of atoms that are nearly dependent the correction may miss one that is in use: it then leads
+    far away, and the shares stay what they were.
+    """
+    residual = x - shares @ frame.atoms
+    corrected = shares.copy()
+    kernels.refine_simplex(frame.gram, residual @ frame.atoms.T, corrected, room)
+    # They sum to one up to rounding, or to zero where the call was interrupted.
+    shares /= np.maximum(shares.sum(axis=1, keepdims=True), 0.5)
+    left = _distances(x, shares, frame.atoms, residual)
+    now = _distances(x, corrected, frame.atoms, residual)
+    worse = np.flatnonzero(~(now <= left))
+    corrected[worse], now[worse] = shares[worse], left[worse]
+    return corrected, now
+
+
+def _distances(x: Array, shares: Array, atoms: Array, room: Array) -> Array:
+    """‖x − shares · atoms‖ of each row."""
+    np.matmul(shares, atoms, out=room)
+    np.subtract(x, room, out=room)
+    norms: Array = np.linalg.norm(room, axis=1)
+    return norms
 
 
 def _checked(signals: object, atoms: object) -> tuple[Array, Array]:
