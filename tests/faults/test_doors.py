@@ -194,6 +194,18 @@ def test_codes_times_what_is_no_dictionary_is_refused(value):
     assert refusal(lambda: codes @ atoms).startswith("atoms: ")
 
 
+@pytest.mark.parametrize(
+    "atoms",
+    [pursuit.Gabor(256), pursuit.Sphere(256), pursuit.Groups([range(256)], 256)],
+    ids=lambda atoms: type(atoms).__name__,
+)
+def test_a_set_whose_atoms_cannot_be_listed_is_refused_by_its_name(atoms):
+    for action in (lambda: encode(np.ones((2, 256)), atoms), lambda: pursuit.Encoder(atoms)):
+        message = refusal(action)
+        assert message.startswith("atoms: expected rows, or a set whose atoms can be listed, got ")
+        assert type(atoms).__name__ in message
+
+
 def test_a_folder_in_place_of_a_file_of_codes_is_refused(tmp_path):
     encode(ROWS, ROWS, n_nonzero=1, out=tmp_path / "codes")
     marks = tmp_path / "codes" / "finished"

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 
-from pursuit.atoms.base import FiniteAtoms
+from pursuit.atoms.base import AtomSet, FiniteAtoms
 from pursuit.base.cores import thread_count
 from pursuit.base.errors import InputError
 from pursuit.base.progress import bar
 from pursuit.base.threads import single_threaded_blas
-from pursuit.base.validation import Array, count, extent, flag, non_negative, one_of
+from pursuit.base.validation import Array, count, extent, flag, non_negative, one_of, shown
 from pursuit.encoding.chunks import DaskArray
 from pursuit.encoding.codes import Codes
 from pursuit.encoding.limits import Limits, limits
@@ -70,7 +70,7 @@ class Encoder:
         forward_only: bool = False,
         expected: int | None = None,
     ) -> None:
-        known = atoms if isinstance(atoms, FiniteAtoms) else None
+        known = _known_set(atoms)
         self.nonnegative = known is not None and known.one_sided
         if known is not None and not (known.penalty.free or self.nonnegative):
             raise InputError(f"atoms: encode has no penalty but that of a Cone; got {atoms!r}")
@@ -284,6 +284,16 @@ class OneCall(Encoder):
 
     def _expect(self, rows: SignalRows) -> None:
         self.expected = UNKNOWN if rows.total is None else rows.total
+
+
+def _known_set(atoms: object) -> FiniteAtoms | None:
+    """A set whose atoms can be listed; None: an array."""
+    if isinstance(atoms, AtomSet) and not isinstance(atoms, FiniteAtoms):
+        raise InputError(
+            f"atoms: expected rows, or a set whose atoms can be listed, got {shown(atoms)}; solve "
+            "takes any set"
+        )
+    return atoms if isinstance(atoms, FiniteAtoms) else None
 
 
 def known_method(name: object, nonnegative: bool) -> Offered:
