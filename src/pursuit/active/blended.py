@@ -13,7 +13,7 @@ from pursuit.active.restricted import over
 from pursuit.atoms.base import Atom
 from pursuit.atoms.forms import AtomForm
 from pursuit.base.errors import InputError
-from pursuit.base.validation import Array, positive
+from pursuit.base.validation import Array, positive, shown
 from pursuit.penalties import Penalty
 from pursuit.points import Needs
 from pursuit.points.base import Point
@@ -55,7 +55,7 @@ class Blended(Advance):
 
     def start(self, run: Run) -> Improve:
         if not positive("kappa", self.kappa) > 1:
-            raise InputError(f"kappa: expected a number above 1, got {self.kappa!r}")
+            raise InputError(f"kappa: expected a number above 1, got {shown(self.kappa)}")
         return _BlendedRun(run, self.kappa)
 
 

@@ -13,7 +13,7 @@ from pursuit.atoms.forms import AtomForm
 from pursuit.atoms.frames import FrameGrid
 from pursuit.atoms.overlaps import overlaps_of
 from pursuit.base.errors import InputError
-from pursuit.base.validation import Array, extent, non_negative, number, shown
+from pursuit.base.validation import Array, extent, listed, non_negative, number, shown
 
 if TYPE_CHECKING:
     from pursuit.kernels.gabor import Frames, WindowOverlaps
@@ -232,18 +232,15 @@ def _overlap(hop: object) -> int:
 
 def window_lengths(scales: object) -> tuple[int, ...]:
     """Lengths of windows in increasing order."""
-    try:
-        listed = [extent("scales", L) for L in scales]  # type: ignore[attr-defined]
-    except TypeError:
-        raise InputError(f"scales: expected lengths of windows, got {shown(scales)}") from None
-    if not listed:
+    lengths = [extent("scales", L) for L in listed("scales", scales, "lengths of windows")]
+    if not lengths:
         raise InputError("scales: expected at least one length of a window, got none")
-    for L in listed:
+    for L in lengths:
         if L & (L - 1) or not SHORTEST <= L <= LONGEST:
             raise InputError(
                 f"scales: expected powers of two from {SHORTEST} to {LONGEST}, got {L}"
             )
-    return tuple(sorted(set(listed)))
+    return tuple(sorted(set(lengths)))
 
 
 def _fitting(length: int, scales: object, overlap: int) -> tuple[int, ...]:

@@ -11,7 +11,7 @@ from pursuit.atoms.base import Atom, AtomSet
 from pursuit.atoms.closed_forms import ClosedForm
 from pursuit.base.errors import InputError
 from pursuit.base.lengths import scale
-from pursuit.base.validation import Array, extent, plain_array, shown
+from pursuit.base.validation import Array, extent, listed, plain_array, shown
 
 
 class Groups(AtomSet):
@@ -34,7 +34,8 @@ class Groups(AtomSet):
     dtype = np.dtype(np.float32)
 
     def __init__(self, groups: Iterable[Sequence[int]], size: int | None = None) -> None:
-        self.groups = [_places(g, members) for g, members in enumerate(_listed(groups))]
+        given = listed("groups", groups, "a list of coordinates for each group")
+        self.groups = [_places(g, members) for g, members in enumerate(given)]
         if not self.groups:
             raise InputError("groups: expected at least one group, got none")
         covered = np.concatenate(self.groups)
@@ -134,15 +135,6 @@ class Groups(AtomSet):
 
     def unpack(self, packed: Array) -> list[Atom]:
         return [(int(row[0]), row[1 : 1 + len(self.groups[int(row[0])])]) for row in packed]
-
-
-def _listed(groups: Iterable[Sequence[int]]) -> list[Sequence[int]]:
-    try:
-        return list(groups)
-    except TypeError:
-        raise InputError(
-            f"groups: expected a list of coordinates for each group, got {shown(groups)}"
-        ) from None
 
 
 def _places(g: int, members: Sequence[int]) -> Array:

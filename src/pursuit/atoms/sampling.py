@@ -16,7 +16,7 @@ from pursuit.atoms.lin import lin
 from pursuit.atoms.whitening import whiten
 from pursuit.base.errors import InputError
 from pursuit.base.threads import single_threaded_blas
-from pursuit.base.validation import Array, count, real_array, share
+from pursuit.base.validation import Array, count, real_array, share, shown
 
 BLOCK = 256
 """Atoms are drawn in blocks of this size."""
@@ -51,7 +51,7 @@ class Sampling:
         seed: int = 0,
     ) -> None:
         if not isinstance(atoms, AtomSet):
-            raise InputError(f"atoms: expected a set of atoms, got {atoms!r}")
+            raise InputError(f"atoms: expected a set of atoms, got {shown(atoms)}")
         self.atoms = atoms
         self.confidence, self.seed = share("confidence", confidence), count("seed", seed)
         if self.confidence == 1:

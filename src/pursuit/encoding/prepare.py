@@ -13,7 +13,7 @@ import numpy as np
 from pursuit.base.errors import InputError
 from pursuit.base.lengths import refuse_blurred, refuse_endless
 from pursuit.base.threads import for_each_block
-from pursuit.base.validation import Array, plain_array
+from pursuit.base.validation import Array, in_rows, plain_array
 from pursuit.kernels.layouts import COMFORT, Signals
 from pursuit.kernels.pursuit import Atoms, project, sum_squares
 
@@ -43,7 +43,7 @@ def common_type(*types: np.dtype[Any]) -> np.dtype[Any]:
 def contiguous(rows: Array, dtype: np.dtype[Any]) -> Array:
     """Rows as kernels want them: they are compiled once more, and round in other ways, for
     arrays that may not be written."""
-    return np.require(np.ascontiguousarray(rows, dtype), requirements="W")
+    return np.require(in_rows(rows, dtype), requirements="W")
 
 
 def prepare_signals(rows: Array, dtype: np.dtype[Any], start: int) -> Signals:
@@ -70,7 +70,7 @@ def prepare_atoms(
 
     In `any_scale` a method does the same: rows that are as they are may have a power each.
     """
-    rows = np.ascontiguousarray(matrix, dtype)
+    rows = in_rows(matrix, dtype)
     norm2 = _norms2(rows, threads)
     odd = _uncomfortable(norm2, dtype)
     _refuse_nonfinite("atoms", "atom", rows, odd, 0)

@@ -10,7 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from pursuit.atoms.cone import Cone
 from pursuit.base.errors import InputError
-from pursuit.base.validation import Array, count, flag
+from pursuit.base.validation import Array, count, flag, shown
 from pursuit.encoding import Encoder
 from pursuit.estimators.door import Checked, clipped, numbers, seed, threads
 from pursuit.learning import learn
@@ -289,7 +289,7 @@ class PursuitDictionary(Coding):
         from pursuit.learning.continued import begin, go_on
 
         if self.method != "online":
-            raise InputError(f"method: expected online for partial_fit, got {self.method!r}")
+            raise InputError(f"method: expected online for partial_fit, got {shown(self.method)}")
         ongoing = getattr(self, "_ongoing", None)
         if ongoing is not None:
             X = _dense(self._rows(X, reset=False))

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from joblib import effective_n_jobs
 from scipy.sparse import issparse
+from sklearn.model_selection import check_cv
 from sklearn.utils import check_array, check_random_state
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
@@ -83,16 +84,57 @@ def clipped(name: str, value: int, most: int, what: str) -> int:
     return min(wanted, most)
 
 
-def threads(n_jobs: int | None) -> int:
-    """As many as scikit-learn would use processes: one unless something else is said."""
+def jobs(n_jobs: Any) -> int | None:
+    """`n_jobs` as joblib takes it."""
     if n_jobs is not None and (not isinstance(n_jobs, (int, np.integer)) or n_jobs == 0):
         raise InputError(f"n_jobs: expected None or an integer other than 0, got {shown(n_jobs)}")
-    number: int = effective_n_jobs(n_jobs)
+    return None if n_jobs is None else int(n_jobs)
+
+
+def threads(n_jobs: int | None) -> int:
+    """As many as scikit-learn would use processes: one unless something else is said."""
+    number: int = effective_n_jobs(jobs(n_jobs))
     return number
+
+
+def folds(cv: Any, X: Any, y: Array, *, classifier: bool = False) -> list[tuple[Array, Array]]:
+    """The samples that are learned from and those that are left out, in turn."""
+    wrong = f"cv: expected a number of folds, or what gives them, got {shown(cv)}"
+    try:
+        splitter = check_cv(cv, y, classifier=classifier)
+    except Exception:
+        raise InputError(wrong) from None
+    try:
+        parts = [tuple(part) for part in splitter.split(X, y)]
+    except Exception as error:  # of scikit-learn, or of a splitter that somebody wrote
+        raise InputError(f"{wrong} ({error!s:.120})") from error
+    if not parts:
+        raise InputError("cv: expected at least one fold, got none")
+    if any(len(part) != 2 for part in parts):
+        raise InputError("cv: expected folds of two parts, samples to learn from and to leave out")
+    samples = np.arange(len(y))
+    return [(_chosen(train, samples), _chosen(test, samples)) for train, test in parts]
+
+
+def _chosen(part: Any, samples: Array) -> Array:
+    """A part of the samples, which is not empty, by their numbers."""
+    try:
+        chosen: Array = samples[np.asarray(part)]
+    except Exception:
+        raise InputError(f"cv: expected numbers of samples, got {shown(part)}") from None
+    if chosen.ndim != 1 or not chosen.size:
+        raise InputError(f"cv: expected numbers of samples in each part, got {shown(part)}")
+    return chosen
 
 
 def seed(random_state: Any) -> int:
     """An integer, or one drawn from a generator of scikit-learn's kinds."""
     if isinstance(random_state, (int, np.integer)):
         return count("random_state", random_state)
-    return int(check_random_state(random_state).randint(2**31 - 1))
+    try:
+        generator = check_random_state(random_state)
+    except (TypeError, ValueError):
+        raise InputError(
+            f"random_state: expected an integer, a RandomState or None, got {shown(random_state)}"
+        ) from None
+    return int(generator.randint(2**31 - 1))

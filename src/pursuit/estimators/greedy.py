@@ -7,7 +7,7 @@ from typing import Any, Self
 from joblib import Parallel, delayed
 
 from pursuit.base.validation import Array, flag, non_negative
-from pursuit.estimators.door import clipped, sample_weights
+from pursuit.estimators.door import clipped, jobs, sample_weights
 from pursuit.estimators.models import PathLabels, PathModel, PathResponse
 from pursuit.estimators.paths import CoefficientPath, SupportSearch
 
@@ -56,8 +56,8 @@ class GreedyModel(PathModel):
             flag("unit_atoms", self.unit_atoms),
         )
         sides = [side.astype(X.dtype) for side in self._sides(y)]
-        jobs = self.n_jobs if len(sides) > 1 else 1
-        return list(Parallel(n_jobs=jobs)(delayed(search)(X, s, weights, most) for s in sides))
+        crew = jobs(self.n_jobs) if len(sides) > 1 else 1
+        return list(Parallel(n_jobs=crew)(delayed(search)(X, s, weights, most) for s in sides))
 
     def _take_size(self, paths: list[CoefficientPath], size: int) -> None:
         """Be the models with at most so many features."""

@@ -8,14 +8,13 @@ import numpy as np
 from joblib import Parallel, delayed
 from scipy.linalg import qr, solve_triangular
 from sklearn.base import BaseEstimator, MultiOutputMixin, RegressorMixin
-from sklearn.model_selection import check_cv
 from sklearn.utils.validation import check_is_fitted
 
 from pursuit import plots
 from pursuit.atoms.cone import Cone
 from pursuit.base.validation import Array, flag, non_negative
 from pursuit.encoding import Codes, encode
-from pursuit.estimators.door import clipped
+from pursuit.estimators.door import clipped, folds, jobs
 from pursuit.estimators.linear import Features, LinearPrediction
 
 if TYPE_CHECKING:
@@ -249,17 +248,16 @@ class OrthogonalMatchingPursuitCV(LinearPrediction, RegressorMixin, BaseEstimato
         X, y = self._pairs(X, y, ensure_min_features=2)
         features = X.shape[1]
         most = min(max(features // 10, 5), features)
-        if self.max_iter:
+        if self.max_iter is not None:
             most = clipped("max_iter", self.max_iter, features, "features there are")
         limits = PursuitLimits.checked(most, None, features, self.unit_atoms, self.positive)
         intercept = flag("fit_intercept", self.fit_intercept)
-        folds = Parallel(n_jobs=self.n_jobs, verbose=self.verbose)(
-            delayed(_fold_errors)(X, y, part, limits, intercept)
-            for part in check_cv(self.cv).split(X, y)
+        found = Parallel(n_jobs=jobs(self.n_jobs), verbose=self.verbose)(
+            delayed(_fold_errors)(X, y, part, limits, intercept) for part in folds(self.cv, X, y)
         )
         # A fold may end early, where nothing is left to explain: the others are cut there.
-        shared = min(map(len, folds))
-        self.mse_path_ = np.array([errors[:shared] for errors in folds])
+        shared = min(map(len, found))
+        self.mse_path_ = np.array([errors[:shared] for errors in found])
         self.n_nonzero_coefs_ = int(np.argmin(self.mse_path_.mean(axis=0))) + 1
         final = OrthogonalMatchingPursuit(
             n_nonzero_coefs=self.n_nonzero_coefs_,

@@ -13,7 +13,16 @@ from sklearn.exceptions import ConvergenceWarning
 from pursuit.atoms.coordinates import Coordinates
 from pursuit.base.errors import InputError
 from pursuit.base.status import Status
-from pursuit.base.validation import Array, count, flag, non_negative, positive, real_array, share
+from pursuit.base.validation import (
+    Array,
+    count,
+    flag,
+    non_negative,
+    positive,
+    real_array,
+    share,
+    shown,
+)
 from pursuit.estimators.door import sample_weights
 from pursuit.estimators.linear import Features
 from pursuit.estimators.losses import Loss
@@ -231,7 +240,7 @@ class PenalisedModel(PathModel):
 def _share(name: str, value: object) -> float:
     share = non_negative(name, value)
     if share > 1:
-        raise InputError(f"{name}: expected a number from 0 to 1, got {value!r}")
+        raise InputError(f"{name}: expected a number from 0 to 1, got {shown(value)}")
     return share
 
 
@@ -240,7 +249,7 @@ def _values(name: str, values: object) -> Array | None:
         return None
     array = np.atleast_1d(real_array(name, values, minimum=0)).astype(np.float64)
     if array.ndim > 1 or array.min() <= 0:
-        raise InputError(f"{name}: expected numbers above 0, got {values!r}")
+        raise InputError(f"{name}: expected numbers above 0, got {shown(values)}")
     return np.sort(array)
 
 

@@ -10,14 +10,13 @@ import numpy as np
 from joblib import Parallel, delayed
 from sklearn.base import is_classifier
 from sklearn.metrics import get_scorer
-from sklearn.model_selection import check_cv
 from sklearn.utils.extmath import safe_sparse_dot
 from sklearn.utils.validation import check_is_fitted
 
 from pursuit import plots
 from pursuit.base.errors import InputError
-from pursuit.base.validation import Array, one_of
-from pursuit.estimators.door import clipped
+from pursuit.base.validation import Array, one_of, shown
+from pursuit.estimators.door import clipped, folds, jobs
 from pursuit.estimators.greedy import GreedyModel
 from pursuit.estimators.models import PathLabels, PathResponse
 from pursuit.estimators.paths import CoefficientPath
@@ -72,11 +71,12 @@ class Selecting(GreedyModel):
 
     def _held_out(self, X: Any, y: Array, weights: Array | None) -> Array:
         """Scores of each fold (rows) by size."""
-        folds = list(check_cv(self.cv, y, classifier=is_classifier(self)).split(X, y))
+        parts = folds(self.cv, X, y, classifier=is_classifier(self))
+        _check_scoring(self.scoring)
         model = copy.copy(self)
         model.__dict__.pop("feature_names_in_", None)  # X is an array by now
-        scores = Parallel(n_jobs=self.n_jobs)(
-            delayed(_fold_scores)(model, X, y, weights, fold) for fold in folds
+        scores = Parallel(n_jobs=jobs(self.n_jobs))(
+            delayed(_fold_scores)(model, X, y, weights, part) for part in parts
         )
         return np.array(scores)
 
@@ -118,6 +118,16 @@ def _fold_scores(
         model._take_size(paths, size)
         scores.append(float(scorer(model, X[test], y[test], **named)))
     return scores
+
+
+def _check_scoring(scoring: Any) -> None:
+    if isinstance(scoring, str) or not (scoring is None or callable(scoring)):
+        try:
+            get_scorer(scoring)
+        except (TypeError, ValueError):
+            raise InputError(
+                f"scoring: expected the name of a scorer, or one, got {shown(scoring)}"
+            ) from None
 
 
 def _check_fold(model: Any, y: Array, w: Array | None, w_test: Array | None) -> None:

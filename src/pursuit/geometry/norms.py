@@ -11,7 +11,7 @@ import numpy as np
 from pursuit.atoms.base import AtomSet, FiniteAtoms
 from pursuit.base.errors import InputError
 from pursuit.base.lengths import length
-from pursuit.base.validation import Array, shaped_array
+from pursuit.base.validation import Array, shaped_array, shown
 from pursuit.geometry.constant import Constant, Kind, at_most, in_range, product
 from pursuit.geometry.span import inside, lengths, longest
 
@@ -31,7 +31,7 @@ def radius(atoms: AtomSet, norm: float = 2) -> Constant:
     if norm == 2:
         return Constant(longest(atoms), _radius_kind(atoms), "Lemma 2")
     if norm not in (1, inf):
-        raise InputError(f"norm: expected 1, 2 or inf, got {norm!r}")
+        raise InputError(f"norm: expected 1, 2 or inf, got {shown(norm)}")
     if atoms.finite is None:
         return _radius_by_corners(atoms, norm)
     sizes = np.abs(atoms.finite.matrix.astype(np.float64))

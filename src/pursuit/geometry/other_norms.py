@@ -16,7 +16,7 @@ from pursuit.atoms.base import AtomSet
 from pursuit.atoms.coordinates import Coordinates
 from pursuit.atoms.dictionary import Dictionary
 from pursuit.base.errors import InputError
-from pursuit.base.validation import Array
+from pursuit.base.validation import Array, shown
 from pursuit.geometry.constant import Constant, Kind, at_least
 from pursuit.geometry.curvature import (
     directional_width,
@@ -102,5 +102,5 @@ def _dimension(f: Objective) -> int:
 
 def _checked(norm: float) -> float:
     if norm not in (1, 2, inf):
-        raise InputError(f"norm: expected 1, 2 or inf, got {norm!r}")
+        raise InputError(f"norm: expected 1, 2 or inf, got {shown(norm)}")
     return norm

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple, NoReturn, Protocol
 import numpy as np
 
 from pursuit.base.errors import InputError
-from pursuit.base.validation import Array, plain_array
+from pursuit.base.validation import Array, in_rows, plain_array
 from pursuit.encoding.chunks import from_zarr, is_dask, is_zarr
 from pursuit.encoding.rows import map_npy
 
@@ -126,7 +126,7 @@ def batches(source: Source, at: Place, seed: int, exponent: int) -> Iterator[tup
         skipped = at.batch if number == at.window else 0
         for part in range(skipped, parts):
             chosen = order[cuts[part] : cuts[part + 1]]
-            rows = np.ascontiguousarray(window.rows[chosen], source.dtype)
+            rows = in_rows(window.rows[chosen], source.dtype)
             rows = scaled(rows, exponent)
             numbers = chosen if window.numbers is None else window.numbers[chosen]
             whole = part + 1 == parts
@@ -165,7 +165,7 @@ class HeldSignals:
         return self._rows
 
     def everything(self) -> Array:
-        return np.ascontiguousarray(self._rows, self.dtype)
+        return in_rows(self._rows, self.dtype)
 
     def identity(self) -> list[object]:
         rows = np.unique(np.linspace(0, len(self._rows) - 1, SAMPLED).astype(int))
@@ -205,7 +205,7 @@ class StoredSignals:
         return next(self.windows(0, 0, seed)).rows
 
     def everything(self) -> Array:
-        return np.ascontiguousarray(self.read(0, self.total), self.dtype)
+        return in_rows(self.read(0, self.total), self.dtype)
 
     def identity(self) -> list[object]:
         ends = np.concatenate([self.read(0, 1), self.read(self.total - 1, self.total)])

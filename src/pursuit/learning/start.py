@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from pursuit.base.errors import InputError
-from pursuit.base.validation import Array, real_array
+from pursuit.base.validation import Array, in_rows, real_array
 
 START = 2
 """What draws are for (see `signals`)."""
@@ -25,7 +25,7 @@ def first_atoms(signals: Array, n_atoms: int, seed: int, nonnegative: bool) -> A
     """
     rng = np.random.default_rng([seed, START])
     drawn = rng.permutation(len(signals))[: CANDIDATES * n_atoms]
-    rows = np.asarray(signals[drawn], np.float64)
+    rows = in_rows(signals[drawn], np.dtype(np.float64))
     rows = rows[np.isfinite(rows).all(axis=1)]
     rows = unit_rows(rows[_loud(rows)], nonnegative)
     chosen = rows[_different(rows, n_atoms)]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from pursuit.base.errors import InputError
-from pursuit.base.validation import plain_array, shown
+from pursuit.base.validation import in_rows, plain_array, shown
 from pursuit.penalties.base import Number, Penalty
 
 
@@ -53,7 +53,7 @@ class Box(Penalty):
 
 
 def _bound(name: str, value: object) -> Number:
-    array = plain_array(name, value).astype(np.float64)
+    array = in_rows(plain_array(name, value), np.dtype(np.float64)).copy()
     if array.ndim > 1 or array.size == 0:
         raise InputError(f"{name}: expected a number or a row of them, got shape {array.shape}")
     if np.isnan(array).any():

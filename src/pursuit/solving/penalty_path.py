@@ -28,6 +28,9 @@ if TYPE_CHECKING:
 EXACT = 1e-12
 """The share of its first slope to which what has no weight is found, before λ is known."""
 
+MOST_POINTS = 10**6
+"""The most strengths of a path that nobody has listed."""
+
 
 def path(
     f: Objective,
@@ -78,7 +81,7 @@ def path(
     if strengths is None:
         top = strongest(f, atoms, penalty)
         ratio = share("least", least)
-        lambdas = np.geomspace(top, ratio * top, count("points", points, minimum=1))
+        lambdas = np.geomspace(top, ratio * top, _runs(points))
     else:
         lambdas = -np.sort(-_row_of("strengths", strengths))
     runs = []
@@ -87,6 +90,14 @@ def path(
         runs.append(solve(f, atoms, method, penalty=scaled, coef0=coef, **options))
         coef = runs[-1].coef.toarray()
     return PenaltyPath(lambdas, tuple(runs), _charged(f, penalty, runs[0].size))
+
+
+def _runs(points: object) -> int:
+    """How many runs there are to be, if anyone can wait for them."""
+    runs = count("points", points, minimum=1)
+    if runs > MOST_POINTS:
+        raise InputError(f"points: expected an integer up to {MOST_POINTS}, got {shown(points)}")
+    return runs
 
 
 def strongest(f: Objective, atoms: object, penalty: Penalty) -> float:
@@ -201,5 +212,5 @@ def _charged(f: Objective, penalty: Penalty, n: int) -> Array:
 def _row_of(name: str, values: object) -> Array:
     array = np.atleast_1d(real_array(name, values)).astype(np.float64)
     if array.ndim != 1 or not len(array) or array.min() <= 0:
-        raise InputError(f"{name}: expected numbers above 0, got {values!r}")
+        raise InputError(f"{name}: expected numbers above 0, got {shown(values)}")
     return array

@@ -7,7 +7,7 @@ import math
 import numpy as np
 
 from pursuit.base.errors import InputError
-from pursuit.base.validation import count, one_of, real_array
+from pursuit.base.validation import count, one_of, real_array, shown
 from pursuit.files import ArrayFile
 from pursuit.files.arrays import by
 from pursuit.unmixing.extraction import Array
@@ -93,7 +93,7 @@ def _checked_shape(shape: tuple[int, int]) -> tuple[int, int]:
     try:
         rows, columns = shape
     except (TypeError, ValueError):
-        raise InputError(f"shape: expected (rows, columns), got {shape!r}") from None
+        raise InputError(f"shape: expected (rows, columns), got {shown(shape)}") from None
     return count("shape: rows", rows, 1), count("shape: columns", columns, 1)
 
 

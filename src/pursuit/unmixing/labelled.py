@@ -70,7 +70,9 @@ def unmix_labelled(
 
 def _refuse_no_scene(scene: DataArray, dim: str) -> None:
     if dim not in scene.dims:
-        raise InputError(f"dim: expected one of {', '.join(map(str, scene.dims))}, got {dim!r}")
+        raise InputError(
+            f"dim: expected one of {', '.join(map(str, scene.dims))}, got {shown(dim)}"
+        )
     if scene.dtype.kind not in REAL_KINDS:
         raise InputError(f"scene: expected real numbers, got an array of type {scene.dtype}")
 
