@@ -129,12 +129,17 @@ def _atoms(rng, kind, n, d):
     if kind == "coherent":
         Z = rng.standard_normal(d) + 0.2 * Z
     if kind == "rank-deficient" and d > 1:
-        # Factors of few bits, so that the product is exact and the rank that of the numbers.
-        left, right = rng.standard_normal((n, d - 1)), rng.standard_normal((d - 1, d))
-        Z = np.round(left * 2**12) @ np.round(right * 2**12) / 2**24
+        Z = _few_bits(rng, (n, d - 1)) @ _few_bits(rng, (d - 1, d)) / 2**24
     if kind == "duplicates" and n > 2:
         Z[-1], Z[-2] = Z[0], -2 * Z[1]
     return Z
+
+
+def _few_bits(rng, shape):
+    """Factors whose product is exact, so that its rank is that of the numbers; none is zero, as no
+    atom is."""
+    factors = np.round(rng.standard_normal(shape) * 2**12)
+    return np.where(factors == 0, 1, factors)
 
 
 @st.composite
