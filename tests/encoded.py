@@ -4,10 +4,20 @@ from dataclasses import replace
 
 import numpy as np
 
-from pursuit import Replay
+from pursuit import Encoder, Replay
 from pursuit.encoding.runs import Draws, segments
 
 ARRAYS = ("indptr", "indices", "values", "residual_norms", "iterations", "statuses")
+
+
+def encode_in(form):
+    """An `encode` that has its correlations from a form."""
+
+    def encode(signals, atoms, method="orthogonal", *, expected=None, out=None, **options):
+        many = len(signals) if expected is None else expected
+        return Encoder(atoms, method, expected=many, form=str(form), **options)(signals, out=out)
+
+    return encode
 
 
 def assert_same(a, b):

@@ -2,10 +2,11 @@
 
 import numpy as np
 import pytest
+from encoded import encode_in
 
 import pursuit
-from pursuit.encoding import encode, offered
-from pursuit.encoding.plan import Form, planned
+from pursuit.encoding import encode
+from pursuit.encoding.plan import Form
 
 METHODS = ("matching-pursuit", "orthogonal")
 SHAPES = [(50, 20), (200, 30), (6, 40), (70, 100), (64, 8)]
@@ -25,8 +26,8 @@ def solved(signal, atoms, method, **options):
 @pytest.mark.parametrize("form", Form)
 @pytest.mark.parametrize("shape", SHAPES)
 @pytest.mark.parametrize("method", METHODS)
-def test_every_code_equals_that_of_solve(method, shape, form, monkeypatch):
-    monkeypatch.setattr(offered, "choose", lambda task: planned(task, form))
+def test_every_code_equals_that_of_solve(method, shape, form):
+    encode = encode_in(form)
     signals, rows = problem(*shape, m=12)
     atoms = pursuit.Dictionary(rows)
     k = min(6, *shape)
@@ -57,8 +58,8 @@ def test_residual_goals_end_where_solve_ends(method):
 
 @pytest.mark.parametrize("form", Form)
 @pytest.mark.parametrize("method", METHODS)
-def test_the_atoms_as_given_are_used_on_request(method, form, monkeypatch):
-    monkeypatch.setattr(offered, "choose", lambda task: planned(task, form))
+def test_the_atoms_as_given_are_used_on_request(method, form):
+    encode = encode_in(form)
     signals, rows = problem(40, 25, m=10)
     atoms = pursuit.Dictionary(rows)
     codes = encode(signals, atoms, method, max_iter=7, unit_atoms=False)
@@ -75,8 +76,8 @@ def test_the_atoms_as_given_are_used_on_request(method, form, monkeypatch):
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("form", Form)
 @pytest.mark.parametrize("method", METHODS)
-def test_the_number_of_threads_changes_no_bit(method, form, dtype, monkeypatch):
-    monkeypatch.setattr(offered, "choose", lambda task: planned(task, form))
+def test_the_number_of_threads_changes_no_bit(method, form, dtype):
+    encode = encode_in(form)
     signals, rows = problem(150, 40, m=30 if form is Form.COLUMNS else 500)
     runs = [
         encode(signals.astype(dtype), rows.astype(dtype), method, max_iter=9, threads=t)
@@ -167,12 +168,10 @@ def test_residual_norms_are_those_of_the_codes(method):
         assert (np.abs(codes.residual_norms - true) <= 1e-9 * true + 1e-14 * norms).all()
 
 
-def test_columns_that_had_to_go_are_computed_again(monkeypatch):
-    monkeypatch.setattr(offered, "choose", lambda task: planned(task, Form.COLUMNS))
+def test_columns_that_had_to_go_are_computed_again():
     signals, rows = problem(400, 30, m=60)
-    codes = encode(signals, rows, "orthogonal", n_nonzero=5)
-    monkeypatch.setattr(offered, "choose", lambda task: planned(task, Form.GRAM))
-    expected = encode(signals, rows, "orthogonal", n_nonzero=5)
+    codes = encode_in(Form.COLUMNS)(signals, rows, "orthogonal", n_nonzero=5)
+    expected = encode_in(Form.GRAM)(signals, rows, "orthogonal", n_nonzero=5)
     assert len(np.unique(codes.indices)) > 64  # more than are kept
     assert np.array_equal(codes.indices, expected.indices)
     assert np.allclose(codes.values, expected.values, rtol=1e-9)

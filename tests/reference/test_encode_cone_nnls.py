@@ -2,17 +2,13 @@
 
 import numpy as np
 import pytest
+from encoded import encode_in
 from scipy.optimize import nnls
 
 from pursuit import Cone, Status, encode
-from pursuit.encoding import offered
-from pursuit.encoding.plan import Form, planned
+from pursuit.encoding.plan import Form
 
 FORMS = pytest.mark.parametrize("form", [Form.GRAM, Form.PRODUCTS])
-
-
-def run_in(monkeypatch, form):
-    monkeypatch.setattr(offered, "choose", lambda task, forms: planned(task, form))
 
 
 def assert_fits_on_support(codes, signals, atoms, tolerance=1e-8):
@@ -36,8 +32,8 @@ def alike(n, d, condition, rng):
 
 
 @FORMS
-def test_coefficients_on_the_support_are_those_of_scipy_nnls_in_300_cases(form, monkeypatch):
-    run_in(monkeypatch, form)
+def test_coefficients_on_the_support_are_those_of_scipy_nnls_in_300_cases(form):
+    encode = encode_in(form)
     for seed in range(300):
         rng = np.random.default_rng(seed)
         n, d = rng.integers(1, 60), rng.integers(2, 40)
@@ -49,8 +45,8 @@ def test_coefficients_on_the_support_are_those_of_scipy_nnls_in_300_cases(form, 
 
 
 @FORMS
-def test_ill_conditioned_atoms_keep_their_digits(form, monkeypatch):
-    run_in(monkeypatch, form)
+def test_ill_conditioned_atoms_keep_their_digits(form):
+    encode = encode_in(form)
     rng = np.random.default_rng(0)
     atoms = alike(6, 120, 1e4, rng)
     assert 5e3 < np.linalg.cond(atoms) < 2e4
@@ -74,8 +70,8 @@ def test_urban_codes_of_every_size_are_those_of_scipy_nnls_on_their_support(urba
 
 
 @FORMS
-def test_urban_without_a_limit_is_the_scipy_nnls_of_every_pixel(urban, form, monkeypatch):
-    run_in(monkeypatch, form)
+def test_urban_without_a_limit_is_the_scipy_nnls_of_every_pixel(urban, form):
+    encode = encode_in(form)
     pixels, endmembers = urban
     codes = encode(pixels, Cone(endmembers), n_nonzero=6)
     expected = [nnls(endmembers.T, y) for y in pixels]
@@ -121,8 +117,8 @@ def test_matching_pursuit_comes_to_the_scipy_nnls_of_urban(urban):
 
 
 @FORMS
-def test_nearly_collinear_atoms_of_float32_are_fitted_to_the_end(form, monkeypatch):
-    run_in(monkeypatch, form)
+def test_nearly_collinear_atoms_of_float32_are_fitted_to_the_end(form):
+    encode = encode_in(form)
     atoms = np.array(
         [
             [4.7439523, 4.976253, 5.4764814],

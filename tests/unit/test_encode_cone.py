@@ -5,14 +5,14 @@ import sys
 
 import numpy as np
 import pytest
+from encoded import encode_in
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import nnls
 
 import pursuit
 from pursuit import Cone, InputError, Status, cli, encode
-from pursuit.encoding import offered
-from pursuit.encoding.plan import Form, planned
+from pursuit.encoding.plan import Form
 from pursuit.unmixing import unmix
 
 BOTH = pytest.mark.parametrize("method", ["matching-pursuit", "orthogonal"])
@@ -28,10 +28,6 @@ def problem(seed, m=8):
     atoms = (noise * rng.standard_normal((n, d)) + shift) * 10 ** rng.uniform(-2, 2, (n, 1))
     signals = (noise * rng.standard_normal((m, d)) + shift) * 10 ** rng.uniform(-3, 3, (m, 1))
     return signals, atoms
-
-
-def run_in(monkeypatch, form):
-    monkeypatch.setattr(offered, "choose", lambda task, forms: planned(task, form))
 
 
 def support(codes, i):
@@ -80,8 +76,8 @@ def assert_near(code, expected, atoms, signal, tolerance=1e-9):
 
 
 @FORMS
-def test_orthogonal_pursuit_is_that_of_the_textbook(form, monkeypatch):
-    run_in(monkeypatch, form)
+def test_orthogonal_pursuit_is_that_of_the_textbook(form):
+    encode = encode_in(form)
     left = 0
     for seed in range(60):
         signals, atoms = problem(seed)
@@ -101,8 +97,8 @@ def test_orthogonal_pursuit_is_that_of_the_textbook(form, monkeypatch):
 
 
 @FORMS
-def test_matching_pursuit_is_that_of_the_textbook(form, monkeypatch):
-    run_in(monkeypatch, form)
+def test_matching_pursuit_is_that_of_the_textbook(form):
+    encode = encode_in(form)
     left = 0
     for seed in range(60):
         signals, atoms = problem(seed)
@@ -122,8 +118,8 @@ def test_matching_pursuit_is_that_of_the_textbook(form, monkeypatch):
 @BOTH
 @FORMS
 @pytest.mark.parametrize("unit_atoms", [True, False])
-def test_every_code_equals_that_of_solve(unit_atoms, form, method, monkeypatch):
-    run_in(monkeypatch, form)
+def test_every_code_equals_that_of_solve(unit_atoms, form, method):
+    encode = encode_in(form)
     for seed in range(8):
         signals, rows = problem(seed, m=6)
         if not unit_atoms:
@@ -198,12 +194,10 @@ def test_an_atom_that_has_left_may_come_back():
     ("seed", "n", "d", "noise", "rare"),
     [(12, 20, 8, 0.3, 51), (49, 30, 12, 0.1, 62), (49, 30, 12, 0.1, 275), (3, 40, 20, 0.2, 181)],
 )
-def test_an_atom_may_leave_and_come_back_within_one_step(
-    seed, n, d, noise, rare, form, monkeypatch
-):
+def test_an_atom_may_leave_and_come_back_within_one_step(seed, n, d, noise, rare, form):
     # Found among 120,000: the fit of the atoms in use, without looking again at those that reached
     # zero on the way, is not the best one with a ≥ 0 at some step of this signal.
-    run_in(monkeypatch, form)
+    encode = encode_in(form)
     rng = np.random.default_rng(seed)
     atoms = 1 + noise * rng.standard_normal((n, d))
     y = 1 + noise * rng.standard_normal((300, d))[rare]
@@ -231,8 +225,8 @@ def test_an_opposite_atom_is_not_a_duplicate(method):
 
 @BOTH
 @FORMS
-def test_the_number_of_threads_changes_no_bit(form, method, monkeypatch):
-    run_in(monkeypatch, form)
+def test_the_number_of_threads_changes_no_bit(form, method):
+    encode = encode_in(form)
     rng = np.random.default_rng(0)
     for dtype in (np.float32, np.float64):
         atoms = rng.standard_normal((60, 20)).astype(dtype)

@@ -4,6 +4,7 @@ import json
 import subprocess
 import sys
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pytest
@@ -302,19 +303,17 @@ def test_a_limit_on_atoms_is_refused_where_all_enter(method):
 
 
 @EVERY
-def test_a_gram_matrix_that_is_too_large_is_avoided_or_refused_with_the_way_out(
-    monkeypatch, method
-):
-    monkeypatch.setattr(batch, "GRAM_BYTES", 100)
+def test_a_gram_matrix_that_is_too_large_is_avoided_or_refused_with_the_way_out(method):
+    limited = partial(Encoder, ATOMS[:12], method, gram_bytes=100)
     if method in ONE_ATOM:
-        codes = encode(SIGNALS[:5], ATOMS[:12], method, max_iter=20)
+        codes = limited(max_iter=20)(SIGNALS[:5])
         assert codes.plan.startswith("residuals")
         return
     if method == CONJUGATE:
-        assert "Gram" not in encode(SIGNALS[:5], ATOMS[:12], method, max_iter=20).plan
+        assert "Gram" not in limited(max_iter=20)(SIGNALS[:5]).plan
         return
     with pytest.raises(InputError) as error:
-        encode(SIGNALS, ATOMS[:12], method)
+        limited()
     for word in ("atoms: ", method, "12 atoms", "GiB", "orthogonal", *ONE_ATOM):
         assert word in str(error.value)
 

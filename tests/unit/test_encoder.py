@@ -12,6 +12,7 @@ from encoded import assert_same
 from pursuit import Cone, Dictionary, Encoder, InputError, encode
 from pursuit.base import cores
 from pursuit.encoding import METHODS, forms
+from pursuit.encoding.encoder import FORMS
 
 RNG = np.random.default_rng(7)
 ATOMS = RNG.standard_normal((40, 12)) * np.exp(RNG.standard_normal((40, 1)))
@@ -146,6 +147,55 @@ def test_folders_and_iterators_are_calls_too(tmp_path):
     expected = encoder(SIGNALS)
     assert_same(encoder(SIGNALS, out=tmp_path / "codes"), expected)
     assert_same(encoder(iter([SIGNALS[:100], SIGNALS[100:]])), expected)
+
+
+# Forms
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("method", ["matching-pursuit", "orthogonal"])
+def test_a_form_that_is_asked_for_is_the_one_that_is_used(method, form):
+    encoder = Encoder(ATOMS, method, n_nonzero=4, form=form, expected=3000)
+    for one in (encoder, pickle.loads(pickle.dumps(encoder)), encoder.with_threads(2)):
+        assert str(one.job(SIGNALS).plan.form) == form
+
+
+@pytest.mark.parametrize(
+    ("atoms", "method", "options", "sentence"),
+    [
+        (
+            ATOMS,
+            "omp",
+            {"form": "all"},
+            "form: expected one of gram, columns, products, got 'all'",
+        ),
+        (Cone(ATOMS), "omp", {"form": "columns"}, "form: expected gram or products, got columns"),
+        (
+            ATOMS,
+            "random-pursuit",
+            {"form": "columns"},
+            "form: expected gram or products, got columns",
+        ),
+        (ATOMS, "greedy-greedy", {"form": "products"}, "form: expected gram, got products"),
+        (ATOMS, "accelerated", {"form": "gram"}, "form: expected none for this method, got gram"),
+        (
+            ATOMS,
+            "omp",
+            {"form": "gram", "gram_bytes": 12_799},
+            "form: gram takes more memory than is allowed for 40 atoms of 12 numbers",
+        ),
+        (ATOMS, "omp", {"gram_bytes": -1}, "gram_bytes: expected an integer of at least 0, got -1"),
+    ],
+)
+def test_a_form_that_cannot_be_had_is_refused_at_once(atoms, method, options, sentence):
+    with pytest.raises(InputError) as error:
+        Encoder(atoms, method, **options)
+    assert str(error.value).startswith(sentence)
+
+
+def test_a_gram_matrix_of_just_the_limit_is_formed():
+    form = [Encoder(ATOMS, gram_bytes=12_800 - less).job(SIGNALS).plan.form for less in (0, 1)]
+    assert [str(each) for each in form] == ["gram", "columns"]
 
 
 def test_it_says_what_it_does():

@@ -98,6 +98,22 @@ def test_kernels_import_nothing_but_base():
             assert rooms <= {"kernels", "base"}, path
 
 
+def patched_names(path):
+    """The names that a test gives another meaning to, without what they belong to."""
+    for node in ast.walk(ast.parse(path.read_text())):
+        called = getattr(node.func, "attr", "") if isinstance(node, ast.Call) else ""
+        if called in {"setattr", "setitem", "patch", "object"}:
+            words = [word.value for word in node.args if isinstance(word, ast.Constant)]
+            yield from (word.split(".")[-1] for word in words if isinstance(word, str))
+
+
+def test_a_representation_is_asked_for_and_not_patched_in():
+    """`form` and `gram_bytes` of `Encoder`, `gram_bytes` of `points.choose` ask for one."""
+    choosing = {"GRAM_BYTES", "WORK_BYTES", "choose", "form", "fits"}
+    patching = {path: choosing & set(patched_names(path)) for path in TESTS.rglob("*.py")}
+    assert {path.name: names for path, names in patching.items() if names} == {}
+
+
 def test_no_two_classes_share_a_name():
     classes = [
         node.name.lstrip("_")

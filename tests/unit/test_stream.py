@@ -1,16 +1,17 @@
 """encode() out of core: whatever the source and wherever codes go, they are those of memory."""
 
-from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pytest
+from encoded import encode_in
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pursuit import Codes, InputError, encode
 from pursuit.encoding import forms, sources
 from pursuit.encoding.marks import RECORD
-from pursuit.encoding.plan import Form, planned
+from pursuit.encoding.plan import Form
 
 RNG = np.random.default_rng(0)
 ATOMS = RNG.standard_normal((90, 16)) * RNG.uniform(0.1, 10, (90, 1))
@@ -67,17 +68,15 @@ def test_blocks_of_any_size_give_the_codes_of_memory_in_every_form(
 ):
     few = 80 if form is Form.COLUMNS else 7001
     with pytest.MonkeyPatch.context() as patch:
-        # The same plan for both: that of memory depends on the number of signals.
-        patch.setattr(
-            "pursuit.encoding.offered.choose", lambda task: planned(replace(task, m=2000), form)
-        )
         patch.setattr(sources, "WINDOW_BYTES", window)
-        expected = encode(SIGNALS[:few], ATOMS, method, n_nonzero=2)
+        # The same plan for both: that of memory depends on the number of signals.
+        encode = partial(encode_in(form), expected=2000, n_nonzero=2)
+        expected = encode(SIGNALS[:few], ATOMS, method)
         blocks = in_blocks(SIGNALS[:few], max(rows, few // 50))
-        assert_same(expected, encode(blocks, ATOMS, method, n_nonzero=2))
+        assert_same(expected, encode(blocks, ATOMS, method))
         blocks = in_blocks(SIGNALS[:few], max(rows, few // 50))
         out = tmp_path_factory.mktemp("codes") / "new" / "folder"
-        assert_same(expected, encode(blocks, ATOMS, method, n_nonzero=2, out=out))
+        assert_same(expected, encode(blocks, ATOMS, method, out=out))
 
 
 def test_an_iterator_may_use_its_array_again():

@@ -23,7 +23,7 @@ from pursuit.encoding import forms
 from pursuit.encoding.buffers import fresh, room_for
 from pursuit.encoding.job import Chunk, Job
 from pursuit.encoding.offered import OFFERED, Stepwise
-from pursuit.encoding.plan import GRAM_BYTES, WORK_BYTES, Form, Plan, Task
+from pursuit.encoding.plan import WORK_BYTES, Form, Plan, Task, asked
 from pursuit.encoding.runs import (
     SEGMENT,
     Draws,
@@ -66,15 +66,16 @@ def plan(method: Stepwise, task: Task) -> BatchPlan:
     """
     n, d = task.n, task.d
     gram = n * n * task.itemsize
-    if not method.needs_gram and (n > 2 * d or gram > GRAM_BYTES):
+    ways = asked(task, (Form.GRAM,) if method.needs_gram else (Form.GRAM, Form.PRODUCTS))
+    if Form.GRAM not in ways or (len(ways) > 1 and (n > 2 * d or not task.gram_fits)):
         words = "residuals, one atom at a time"
         return BatchPlan(Form.PRODUCTS, _block(task, d), task.width, 0, words)
-    if gram > GRAM_BYTES:
+    if not task.gram_fits:
         able = ", ".join(other.name for other in OFFERED.values() if not other.needs_gram)
         raise InputError(
             f"atoms: {method.name} needs the Gram matrix of all {n:,} atoms, "
-            f"{gram / 2**30:.3g} GiB, above the limit of {GRAM_BYTES / 2**30:.3g} GiB; expected "
-            f"fewer atoms, or one of the methods {able}"
+            f"{gram / 2**30:.3g} GiB, above the limit of {task.gram_bytes / 2**30:.3g} GiB; "
+            f"expected fewer atoms, or one of the methods {able}"
         )
     words = f"Gram matrix of {gram / 2**20:.3g} MiB"
     return BatchPlan(Form.GRAM, _block(task, n), task.width, gram, words)

@@ -19,7 +19,7 @@ from pursuit.encoding.chunks import DaskArray
 from pursuit.encoding.codes import Codes
 from pursuit.encoding.limits import Limits, limits
 from pursuit.encoding.offered import OFFERED, Offered
-from pursuit.encoding.plan import Task
+from pursuit.encoding.plan import GRAM_BYTES, Form, Task
 from pursuit.encoding.rows import SignalRows
 from pursuit.encoding.sources import UNKNOWN, open_signals
 
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from pursuit.encoding.prepared import Prepared
 
 METHODS = tuple(OFFERED)
+FORMS = tuple(map(str, Form))
 
 
 class Encoder:
@@ -45,6 +46,12 @@ class Encoder:
     expected
         The signals of all calls together, which decide how the dictionary is prepared; many by
         default. ``encode(signals, …)`` is ``Encoder(…, expected=len(signals))(signals)``.
+    form
+        Where correlations come from: ``"gram"``, the Gram matrix of all atoms; ``"columns"``, those
+        of its columns that are needed; ``"products"``, residuals times atoms. By default the one
+        with the least estimated time; codes differ by rounding.
+    gram_bytes
+        The most memory of a Gram matrix, 2 GiB by default.
 
     Examples
     --------
@@ -69,6 +76,8 @@ class Encoder:
         unit_atoms: bool = True,
         forward_only: bool = False,
         expected: int | None = None,
+        form: str | None = None,
+        gram_bytes: int = GRAM_BYTES,
     ) -> None:
         known = _known_set(atoms)
         self.nonnegative = known is not None and known.one_sided
@@ -89,6 +98,8 @@ class Encoder:
         self.shape = given.shape[1:] if known is None else known.shape
         self.matrix = given.reshape(len(given), -1)
         self.expected = UNKNOWN if expected is None else extent("expected", expected)
+        self._form = None if form is None else one_of("form", form, FORMS)
+        self._gram_bytes = count("gram_bytes", gram_bytes)
         self._counts = n_nonzero, max_iter
         self._limits()
         self._seed = count("seed", seed)
@@ -272,7 +283,9 @@ class Encoder:
     def _task(self, ends: Limits, dtype: np.dtype[Any]) -> Task:
         n, d = self.matrix.shape
         steps, size = ends.expected_steps, dtype.itemsize
-        return Task(self.expected, n, d, steps, ends.width, size, self.method.orthogonal)
+        sizes = self.expected, n, d, steps, ends.width, size
+        form = None if self._form is None else Form[self._form.upper()]
+        return Task(*sizes, self.method.orthogonal, self._gram_bytes, form)
 
 
 class OneCall(Encoder):

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, NamedTuple
 
 from pursuit.base.validation import Array
-from pursuit.encoding.plan import Form, Plan, Task, choose
+from pursuit.encoding.plan import Form, Plan, Task, asked, choose
 
 if TYPE_CHECKING:
     from pursuit.encoding.few_atoms import Whole
@@ -206,6 +206,7 @@ class ConjugateGradients(Offered):
     def plan(self, task: Task, atoms: Array, nonnegative: bool) -> Plan:
         from pursuit.encoding import accelerated
 
+        asked(task, ())  # it has no Gram matrix to do without
         return accelerated.plan(atoms, task.width)
 
     def start(self, job: Job, threads: int) -> Started:

@@ -17,8 +17,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import Enum
 
+from pursuit.base.errors import InputError
+
 GRAM_BYTES = 2**31
-"""The largest Gram matrix that is formed."""
+"""The largest Gram matrix that is formed, where no other limit is given."""
 WORK_BYTES = 2**28
 """The most scratch memory of one thread; blocks are made smaller to stay below."""
 BLOCK_BYTES = 2**21
@@ -40,7 +42,8 @@ STEP_SECONDS = 2e-7
 class Task:
     """The size of a job: m signals, n atoms, d numbers each, at most `steps` steps a signal.
 
-    `width` is the most atoms of a code; orthogonal pursuit keeps a vector for each of them.
+    `width` is the most atoms of a code; orthogonal pursuit keeps a vector for each of them. A Gram
+    matrix takes at most `gram_bytes`; `form` is the one that is asked for, None: the fastest.
     """
 
     m: int
@@ -50,6 +53,12 @@ class Task:
     width: int
     itemsize: int
     orthogonal: bool
+    gram_bytes: int = GRAM_BYTES
+    form: Form | None = None
+
+    @property
+    def gram_fits(self) -> bool:
+        return self.n**2 * self.itemsize <= self.gram_bytes
 
     @property
     def passes(self) -> float:
@@ -85,7 +94,7 @@ class _WholeGram(FormOfWork):
 
     def fits(self, task: Task) -> bool:
         basis = task.width * task.n * task.itemsize if task.orthogonal else 0
-        return task.n**2 * task.itemsize <= GRAM_BYTES and basis <= WORK_BYTES
+        return task.gram_fits and basis <= WORK_BYTES
 
     def seconds(self, task: Task) -> float:
         correlate = task.m * task.n * task.d / MULTIPLY
@@ -142,6 +151,9 @@ class Form(Enum):
     COLUMNS = _ColumnsOnDemand()
     PRODUCTS = _ProductsOfResiduals()
 
+    def __str__(self) -> str:
+        return self.name.lower()
+
 
 @dataclass(frozen=True)
 class Plan:
@@ -158,13 +170,25 @@ class Plan:
 
 def choose(task: Task, forms: Iterable[Form] = Form) -> Plan:
     """The form with the least estimated time among those of `forms` that fit in memory."""
-    seconds = {form: form.value.seconds(task) for form in forms if form.value.fits(task)}
-    return planned(task, min(seconds, key=lambda form: seconds[form]))
-
-
-def planned(task: Task, form: Form) -> Plan:
-    """The plan of a job in a given form."""
+    fitting = [form for form in asked(task, forms) if form.value.fits(task)]
+    if not fitting:
+        raise InputError(
+            f"form: {task.form} takes more memory than is allowed for {task.n:,} atoms of "
+            f"{task.d:,} numbers; expected another form, or fewer atoms"
+        )
+    form = min(fitting, key=lambda form: form.value.seconds(task))
     return Plan(form, form.value.block(task), task.width, task.n**2 * task.itemsize)
+
+
+def asked(task: Task, forms: Iterable[Form]) -> tuple[Form, ...]:
+    """Those of the forms that a job can be done in which are asked for."""
+    able = tuple(forms)
+    if task.form is None:
+        return able
+    if task.form not in able:
+        known = " or ".join(map(str, able)) or "none for this method"
+        raise InputError(f"form: expected {known}, got {task.form}")
+    return (task.form,)
 
 
 def _whole(number: int) -> int:
