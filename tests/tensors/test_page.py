@@ -1,9 +1,9 @@
 """docs/torch.md and the examples of the docstrings run as they are printed."""
 
 import doctest
-import re
 from pathlib import Path
 
+import page_examples
 import pytest
 
 torch = pytest.importorskip("torch", reason="torch is not installed: make test-torch")
@@ -15,11 +15,8 @@ PAGE = Path(__file__).parents[2] / "docs" / "torch.md"
 
 
 def test_the_page_runs_from_top_to_bottom():
-    blocks = re.findall(r"```python\n(.*?)```", PAGE.read_text(), flags=re.DOTALL)
-    assert len(blocks) == 3
-    scope = {}
-    for block in blocks:
-        exec(compile(block, str(PAGE), "exec"), scope)
+    assert len(page_examples.examples(PAGE)) == 3
+    scope = page_examples.run(PAGE)
     assert scope["fit"].shape == scope["activations"].shape
     assert scope["codes"].shape == (128, 512)
     assert scope["codes"].values().min() > 0

@@ -1,6 +1,5 @@
 """Codes of dask and zarr arrays without a cluster: lazy, the bits of memory, sentences."""
 
-import re
 import subprocess
 import sys
 from pathlib import Path
@@ -8,6 +7,7 @@ from pathlib import Path
 import dask
 import dask.array as da
 import numpy as np
+import page_examples
 import pytest
 import zarr
 from encoded import assert_same
@@ -208,15 +208,13 @@ def test_a_bar_shows_how_far_the_tasks_are(tmp_path, capsys):
     assert "signals/s" in shown
 
 
-def test_the_examples_of_the_page_run_one_after_the_other(tmp_path, monkeypatch, capsys):
+def test_the_examples_of_the_page_run_one_after_the_other(tmp_path, monkeypatch):
     page = Path(__file__).parents[2] / "docs" / "cluster.md"
-    blocks = re.findall(r"```python\n(.*?)```", page.read_text(), flags=re.DOTALL)
-    assert len(blocks) == 2
+    (_, shown), *others = page_examples.examples(page)
+    assert len(others) == 2
+    assert "20,000 signals over 256 atoms, at most 8 a signal" in shown
     monkeypatch.chdir(tmp_path)
-    scope = {}
-    for block in blocks:
-        exec(compile(block, str(page), "exec"), scope)
-    assert "20,000 signals over 256 atoms, at most 8 a signal" in capsys.readouterr().out
+    scope = page_examples.run(page)
     assert 0 < scope["error"] < 1
 
 

@@ -1,23 +1,18 @@
 """The examples of docs/oracles.md and docs/boosting.md run, and print what the pages say."""
 
-import re
 from pathlib import Path
 
+import page_examples
 import pytest
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
-EXAMPLES = [
-    (page, code)
-    for page in ("oracles.md", "boosting.md")
-    for code in re.findall(r"```python\n(.*?)```", (DOCS / page).read_text("utf-8"), re.DOTALL)
-]
 
 
-@pytest.mark.parametrize(("page", "example"), EXAMPLES, ids=[page for page, _ in EXAMPLES])
-def test_the_example_runs_and_prints_what_it_says(page, example, capsys):
-    if "sklearn" in example:
+@pytest.mark.parametrize(("page", "blocks"), [("oracles.md", 3), ("boosting.md", 1)])
+def test_each_example_runs_alone_and_prints_what_it_says(page, blocks):
+    shown = page_examples.examples(DOCS / page)
+    if any("sklearn" in code for code, _ in shown):
         pytest.importorskip("sklearn", reason="needs scikit-learn")
-    exec(compile(example, page, "exec"), {"__name__": "example"})
-    promised = re.findall(r"^\s*print\(.*?\)\s+# (.*)$", example, re.MULTILINE)
-    assert len(promised) == 1
-    assert capsys.readouterr().out.strip() == promised[0]
+    assert len(shown) == blocks
+    assert all(page_examples.SAID.search(code) for code, _ in shown)
+    page_examples.run(DOCS / page, apart=True)

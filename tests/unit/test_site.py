@@ -2,16 +2,21 @@
 
 import re
 import shlex
+import shutil
 import sys
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
+import page_examples
 import pytest
+import scipy.io
+import scipy.io.wavfile
 
 import pursuit as library
 from pursuit import methods
+from pursuit.unmixing import unmix
 
 PROJECT = Path(__file__).parents[2]
 DOCS = PROJECT / "docs"
@@ -57,6 +62,7 @@ def scene_file(folder):
     shares = rng.dirichlet(np.full(6, 0.1), 400)
     cube = (shares @ rng.random((6, 20))).reshape(20, 20, 20)
     envi.save_image(str(folder / "scene.hdr"), cube, interleave="bsq", dtype=np.float64)
+    np.save(folder / "scene.npy", cube)
 
 
 PREPARED = {"scenes.md": scene_file}
@@ -64,16 +70,16 @@ PREPARED = {"scenes.md": scene_file}
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda path: path.name)
-def test_the_python_of_a_page_runs_from_top_to_bottom(page, tmp_path, monkeypatch):
+def test_the_python_of_a_page_runs_from_top_to_bottom_and_prints_what_is_shown(
+    page, tmp_path, monkeypatch
+):
     if page.name in TESTED_APART:
         apart = PROJECT / "tests" / TESTED_APART[page.name]
         assert page.name in apart.read_text(encoding="utf-8")
         return
     monkeypatch.chdir(tmp_path)
     PREPARED.get(page.name, lambda folder: None)(tmp_path)
-    scope = {"__name__": "page"}
-    for block in fenced(page, "python"):
-        exec(compile(block, str(page), "exec"), scope)
+    page_examples.run(page)
     saved = set(pages.saved_pictures(page.read_text(encoding="utf-8")))
     assert {path.name for path in tmp_path.glob("*.png")} == saved
 
@@ -106,6 +112,52 @@ def test_every_command_and_option_of_the_pages_is_one_of_the_program(pursuit, mo
         for option in (word for word in words if re.match(r"--?[a-z]", word)):
             assert re.search(rf"(?<![\w-]){option}(?![\w-])", told[command]), (page, words)
     assert len(told) >= 7
+
+
+NOT_RUN = ("--install-completion", "--scheduler", "--workers", "reproduce", "--help")
+"""Words of commands that change a shell, need a cluster, take minutes, or are known from above."""
+RUN = [
+    (page.name, words)
+    for page in PAGES
+    for words in commands(page)
+    if not any(word in words for word in NOT_RUN)
+]
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory):
+    """What the pages call the reader's own: a scene in each format, signals, a sound, a photo."""
+    folder = tmp_path_factory.mktemp("files")
+    scene_file(folder)
+    rasterio = pytest.importorskip("rasterio", reason="the extra scenes is not installed")
+    pyplot = pytest.importorskip("matplotlib.pyplot")
+    rng = np.random.default_rng(0)
+    cube = np.load(folder / "scene.npy")
+    scipy.io.savemat(folder / "scene.mat", {"cube": cube})
+    places = {"crs": "EPSG:32631", "transform": rasterio.Affine(30, 0, 500_000, 0, -30, 4_600_000)}
+    numbers = {"width": 20, "height": 20, "count": 20, "dtype": "float64"}
+    with rasterio.open(folder / "scene.tif", "w", driver="GTiff", **numbers, **places) as file:
+        file.write(np.moveaxis(cube, -1, 0))
+    spectra = rng.random((9, 20))
+    unmix(cube.reshape(-1, 20), spectra).save_endmembers(folder / "usgs.sli")
+    np.save(folder / "signals.npy", rng.standard_normal((2000, 32)))
+    wave = np.sin(np.arange(4000) / 9).astype("f4")
+    scipy.io.wavfile.write(folder / "sound.wav", 8000, wave)
+    stripes = 0.5 + 0.4 * np.sin(np.add.outer(np.arange(48), np.arange(48)) / 3)
+    photo = stripes[..., None] + 0.05 * rng.standard_normal((48, 48, 3))
+    pyplot.imsave(folder / "photo.png", photo.clip(0, 1))
+    return folder
+
+
+@pytest.mark.filterwarnings("ignore:the fit is bad")
+def test_the_commands_of_a_page_run_one_after_the_other(pursuit, files, tmp_path, monkeypatch):
+    assert len(RUN) >= 12
+    for name in dict.fromkeys(name for name, _ in RUN):
+        shutil.copytree(files, tmp_path / name)
+        monkeypatch.chdir(tmp_path / name)
+        for words in (words for where, words in RUN if where == name):
+            code, _, err = pursuit(*words)
+            assert code == 0, (name, words, err)
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda path: path.name)
