@@ -5,6 +5,7 @@ import re
 import numpy as np
 import pytest
 from scipy.sparse import csr_array, random_array
+from scipy.sparse.linalg import aslinearoperator
 
 from pursuit import (
     Cone,
@@ -15,6 +16,7 @@ from pursuit import (
     LeastSquares,
     Logistic,
     MatrixDistance,
+    Operator,
     Quadratic,
     RankOne,
     Shifts,
@@ -23,6 +25,7 @@ from pursuit import (
     Sphere,
     SquaredDistance,
     Status,
+    Union,
     encode,
     geometry,
     solve,
@@ -152,6 +155,19 @@ def test_mixed_precisions_run_in_the_larger_one(dtype):
     assert result.value < 1e-20
     result = solve(far, Dictionary(tiny.astype(dtype)), "blended", unit_atoms=False)
     assert result.value < 1e-20
+
+
+@pytest.mark.parametrize("method", ["matching-pursuit", "random-pursuit", "gradient-free"])
+def test_sets_without_a_precision_of_their_own_run_in_that_of_f(method):
+    """Atoms in float32 times a step would be rounded to float32."""
+    rng = np.random.default_rng(0)
+    rows = rng.standard_normal((4, 3)).astype(np.float32)
+    f = Quadratic(np.diag([3.5, 2.0, 1.0]), rng.standard_normal(3) / 20)
+    tol = None if method == "gradient-free" else 0
+    for atoms in (Union(Coordinates(3), Coordinates(3)), Operator(aslinearoperator(rows.T))):
+        for unit_atoms in (True, False):
+            result = solve(f, atoms, method, max_iter=60, tol=tol, unit_atoms=unit_atoms)
+            assert result.trace.value[-1] == pytest.approx(result.value, rel=1e-14)
 
 
 def test_matrices_out_of_range_are_refused_whatever_the_goal_is():

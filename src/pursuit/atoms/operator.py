@@ -187,6 +187,15 @@ class Operator(FiniteAtoms):
         spread[places] = weights
         return self.combine(spread)
 
+    def astype(self, dtype: np.dtype[Any]) -> Operator:
+        if self.dtype == dtype:
+            return self
+        other = object.__new__(Operator)
+        other.operator, other.shape, other._n = self.operator, self.shape, self._n
+        other.dtype, other.penalty = np.dtype(dtype), self.penalty
+        other._given = None if self._given is None else self._given.astype(dtype)
+        return other
+
     def unit(self) -> Unit:
         if np.abs(self.norms - 1).max() <= 4 * np.finfo(self.dtype).eps:
             return Unit(self, None)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from pursuit.atoms.base import Atom, FiniteAtoms, Unit
+from pursuit.atoms.base import Atom, AtomSet, FiniteAtoms, Unit
 from pursuit.atoms.forms import AtomForm
 from pursuit.atoms.local import LocalAtoms
 from pursuit.base.errors import InputError
@@ -80,7 +81,8 @@ class Union(LocalAtoms):
 
     def support(self, z: Atom) -> tuple[Array, Array]:
         atoms, own = self._own(z)
-        return atoms.support(own)
+        where, entries = atoms.support(own)
+        return where, entries.astype(self.dtype, copy=False)
 
     def reach(self, where: Array, entries: Array) -> tuple[Array, Array]:
         met = [atoms.reach(where, entries) for atoms in self.sets]
@@ -143,7 +145,14 @@ class Union(LocalAtoms):
         return x
 
     def astype(self, dtype: np.dtype[Any]) -> Union:
-        return Union(*(atoms.astype(dtype) for atoms in self.sets))  # type: ignore[arg-type]
+        return self._of([atoms.astype(dtype) for atoms in self.sets], dtype)
+
+    @staticmethod
+    def _of(sets: Sequence[AtomSet], dtype: np.dtype[Any]) -> Union:
+        """These sets, in a precision that members without one of their own do not tell."""
+        union = Union(*sets)  # type: ignore[arg-type]
+        union.dtype = np.dtype(dtype)
+        return union
 
     def unit(self) -> Unit:
         units = [atoms.unit() for atoms in self.sets]
@@ -153,4 +162,4 @@ class Union(LocalAtoms):
             np.ones(len(atoms), self.dtype) if scale is None else scale
             for atoms, (_, scale) in zip(self.sets, units, strict=True)
         ]
-        return Unit(Union(*(atoms for atoms, _ in units)), np.concatenate(scales))  # type: ignore[arg-type]
+        return Unit(self._of([atoms for atoms, _ in units], self.dtype), np.concatenate(scales))
