@@ -8,6 +8,8 @@ from scipy.sparse import csr_array, random_array
 from scipy.sparse.linalg import aslinearoperator
 
 from pursuit import (
+    L1,
+    Box,
     Cone,
     Coordinates,
     Dictionary,
@@ -168,6 +170,22 @@ def test_sets_without_a_precision_of_their_own_run_in_that_of_f(method):
         for unit_atoms in (True, False):
             result = solve(f, atoms, method, max_iter=60, tol=tol, unit_atoms=unit_atoms)
             assert result.trace.value[-1] == pytest.approx(result.value, rel=1e-14)
+
+
+def test_weights_and_bounds_at_the_ends_of_the_range_are_a_penalty():
+    """Of coefficients of unit atoms they vanish, or have no end: they stay a weight and a bound."""
+    start = np.array([1.0, 0.0])
+    for scale, penalty in ((1e62, L1(1e-303)), (1e10, Box(-1e300, 1e300))):
+        f, atoms = SquaredDistance([0.0, scale]), Dictionary(scale * np.eye(2))
+        result = solve(f, atoms, "cyclic", coef0=start, penalty=penalty, max_iter=20)
+        assert result.trace.value[0] == pytest.approx(scale * scale)
+        assert result.value <= 1e-20 * scale * scale
+
+
+def test_a_start_whose_penalty_is_no_number_is_refused():
+    f, start = SquaredDistance([1.0, 0.0]), np.array([1e34, 0.0])
+    with pytest.raises(InputError, match="f: the value at the start is inf"):
+        solve(f, Coordinates(2), coef0=start, penalty=L1(1e299))
 
 
 def test_matrices_out_of_range_are_refused_whatever_the_goal_is():

@@ -17,6 +17,7 @@ Number = float | Array
 
 
 LARGEST = float(np.finfo(np.float64).max)
+SMALLEST = float(np.finfo(np.float64).smallest_subnormal)
 
 
 class Parts(NamedTuple):
@@ -88,8 +89,10 @@ class Penalty(ABC):
             return self
         s = np.asarray(scales, np.float64)
         weights, lower, upper = self.terms
-        with np.errstate(over="ignore"):  # a weight of more than any number is as good as that
-            return Separable(np.minimum(weights / s, LARGEST), lower * s, upper * s)
+        # What is more than any number is as good as that; and what is not free does not become so.
+        with np.errstate(over="ignore", under="ignore"):
+            scaled = np.clip(weights / s, np.where(np.equal(weights, 0), 0.0, SMALLEST), LARGEST)
+            return Separable(scaled, _stretched(lower, s), _stretched(upper, s))
 
     def within(self, dtype: np.dtype[Any]) -> Penalty:
         """g with an interval whose ends are numbers of a precision: not beyond those of its own."""
@@ -127,12 +130,17 @@ class Penalty(ABC):
 
     def value(self, w: Array) -> float:
         """g(w); inf outside of its domain."""
-        weights, lower, upper = self.terms
+        if not self.allows(w):
+            return inf
+        with np.errstate(over="ignore"):
+            return float(np.sum(self.terms[0] * np.abs(w, dtype=np.float64)))
+
+    def allows(self, w: Array) -> bool:
+        """Whether coefficients are in the domain of g."""
+        _, lower, upper = self.terms
         if (isinstance(lower, np.ndarray) or lower > -inf) and not np.all(w >= lower):
-            return inf
-        if (isinstance(upper, np.ndarray) or upper < inf) and not np.all(w <= upper):
-            return inf
-        return float(np.sum(weights * np.abs(w, dtype=np.float64)))
+            return False
+        return not (isinstance(upper, np.ndarray) or upper < inf) or bool(np.all(w <= upper))
 
     def prox(self, w: Array, h: Number) -> Array:
         """argmin over v of g(v) + Σ_j h_j (v_j − w_j)²/2: a soft threshold and a clip."""
@@ -186,6 +194,11 @@ class Penalty(ABC):
 def _number(term: Number) -> Number:
     """A float for all atoms, or an array with one for each."""
     return term if np.ndim(term) else float(term)
+
+
+def _stretched(bound: Number, scales: Array) -> Array:
+    """A bound times scales: a number where it is one."""
+    return np.where(np.isinf(bound), bound, np.clip(bound * scales, -LARGEST, LARGEST))
 
 
 def _toward_zero(bound: Number, dtype: np.dtype[Any]) -> Array:

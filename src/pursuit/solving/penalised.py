@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from copy import copy
-from math import inf
 
 import numpy as np
 
@@ -77,7 +76,7 @@ def _against(rules: Method, penalty: Penalty) -> str:
 def check_weights(atoms: AtomSet, weights: Array | None) -> None:
     """Refuse a start where the penalty is infinite; sets without one pass."""
     penalty = atoms.penalty
-    if weights is None or penalty.value(weights) < inf:
+    if weights is None or penalty.allows(weights):
         return
     if penalty.one_sided:
         raise InputError(
