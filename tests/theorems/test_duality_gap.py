@@ -159,6 +159,13 @@ def test_a_distance_has_a_gap_over_any_atoms():
     assert 0 < result.gap < 1e-7
 
 
+def test_a_gap_is_that_of_bounds_as_given_where_a_run_rounds_them():
+    H, b, end = np.float32([[0.875]]), np.float32([-0.9375]), 0.01891716423415138
+    result = solve(Quadratic(H, b), Coordinates(1), "cyclic", penalty=Box(-end, end), max_iter=0)
+    assert result.x.dtype == np.float32
+    assert result.gap >= 0.9375 * end - 0.875 * end * end / 2
+
+
 def test_a_gap_stops_a_run_and_is_what_the_certificate_says():
     rng = np.random.default_rng(8)
     X, y = rng.standard_normal((40, 10)), rng.standard_normal(40)

@@ -66,12 +66,11 @@ class Posed:
         unit, scale = atoms.astype(dtype).unit() if unit_atoms else (unit.astype(dtype), None)
         # A set of a user may forget its penalty.
         unit = with_penalty(unit, atoms.penalty.rescaled(scale).within(dtype))
-        atoms = with_penalty(atoms, atoms.penalty.within(dtype))
-        given = Problem(given.f, atoms)
         seed = count("seed", seed)
         place = (start, weights, unit_atoms, seed)
-        penalty = () if atoms.penalty.free else (atoms.penalty,)
-        mark = Fingerprint(given.f, atoms, rules.advance, rules.momentum, *place, *penalty)
+        kept = with_penalty(atoms, atoms.penalty.within(dtype))
+        penalty = () if kept.penalty.free else (kept.penalty,)
+        mark = Fingerprint(given.f, kept, rules.advance, rules.momentum, *place, *penalty)
         origin = start if coef0 is None else given.f.origin(atoms)
         verify = Verification(given, scale, origin)
         if weights is not None and scale is not None:

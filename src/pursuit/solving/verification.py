@@ -66,7 +66,7 @@ class Verification:
 
     def _allowed(self, point: Point, weights: Array, used: Array) -> Array:
         """Weights at a bound, or as near as one cannot tell, exactly where those of the run are."""
-        _, lower, upper = self.problem.atoms.penalty.at(used).terms
+        _, lower, upper = self.problem.atoms.penalty.within(weights.dtype).at(used).terms
         if np.all(np.isinf(lower)) and np.all(np.isinf(upper)):
             return weights
         kept = point.coef[used]
