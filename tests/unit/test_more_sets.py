@@ -96,6 +96,19 @@ def test_random_pursuit_over_groups_resumes_bit_for_bit(tmp_path):
     assert np.array_equal(whole.x, resumed.x)
 
 
+@pytest.mark.parametrize("method", ["matching-pursuit", "blended", "orthogonal"])
+def test_groups_resume_in_float32_as_in_float64(method, tmp_path):
+    rng = np.random.default_rng(0)
+    A, b = rng.standard_normal((9, 6)).astype("f4"), rng.standard_normal(6).astype("f4")
+    f, atoms, file = Quadratic(A.T @ A, b), Groups([[0, 1], [2, 3, 4], [5]]), tmp_path / "run.npz"
+    whole = solve(f, atoms, method, max_iter=40, tol=0)
+    solve(f, atoms, method, max_iter=7, tol=0, checkpoint=file)
+    resumed = solve(f, atoms, method, max_iter=40, tol=0, resume=file)
+    assert whole.x.dtype == np.float32
+    assert whole.x.tobytes() == resumed.x.tobytes()
+    assert whole.value == resumed.value
+
+
 @pytest.mark.parametrize(
     ("groups", "complaint"),
     [

@@ -63,8 +63,8 @@ class Groups(AtomSet):
         norms = self._group_norms(d)
         g = int(np.argmax(norms))
         if norms[g] == 0:
-            return g, np.eye(1, len(self.groups[g]), dtype=d.dtype)[0]
-        return g, (d[self.groups[g]] / norms[g]).astype(d.dtype)
+            return g, np.eye(1, len(self.groups[g]))[0]
+        return g, d[self.groups[g]].astype(np.float64) / norms[g]  # as they are packed
 
     def draw(self, rng: np.random.Generator, size: int) -> Sequence[Atom]:
         drawn = []
