@@ -183,7 +183,16 @@ def pose(case: Case) -> tuple[Posed, Bounds]:
     if case.chance(0.25):
         options["coef0"] = case.keep("coef0", _start(case, bounds))
     case.tell(method=method, options=options, f=target.f, bounds=bounds)
-    return Posed(target, atoms, rules, junked(case, options, JUNKED)), bounds
+    options = junked(case, options, JUNKED)
+    if options["penalty"] is None:
+        bounds = _no_bounds(len(bounds.lower), atoms.cone)
+    return Posed(target, atoms, rules, options), bounds
+
+
+def _no_bounds(n: int, cone: bool = False) -> Bounds:
+    """Of no penalty: g = 0, over a cone where no coefficient is negative."""
+    lower = np.zeros(n, LD) if cone else np.full(n, -LD(np.inf))
+    return Bounds(np.zeros(n, LD), lower, np.full(n, LD(np.inf)))
 
 
 def _penalty(case: Case, atoms: Atoms, model: Model) -> tuple[Any, Bounds]:
@@ -196,7 +205,7 @@ def _penalty(case: Case, atoms: Atoms, model: Model) -> tuple[Any, Bounds]:
     strength = float(np.clip(steep, 1e-300, 1e300)) * case.pick(1e-3, 0.1, 0.5, 2.0)
     length = float(np.clip(steep / max(bend, FLOOR), 1e-300, 1e300)) * case.pick(0.1, 1.0, 10.0)
     strength *= magnitude(case, "f4") if case.chance(0.2) else 1.0
-    free = Bounds(np.zeros(n, LD), np.full(n, -LD(np.inf)), np.full(n, LD(np.inf)))
+    free = _no_bounds(n)
     kind = case.pick("l1", "l1", "box", "nonnegative")
     if kind == "l1":
         weights: Any = strength

@@ -225,7 +225,9 @@ def _converged(checked: Checked) -> None:
     tol = posed.option("tol")
     threshold = LD(1e-6 if tol is None else tol) * checked.first_slope
     drowned = checked.slope_slack(checked.x) + checked.slope_slack(posed.start)
+    near = posed.option("gap")
     reasons = [
+        near is not None and result.gap <= near,  # which `_certificate` holds against a better x
         checked.slope <= threshold * LD(1 + 1e-9) + drowned,
         posed.option("target") is not None
         and checked.value <= LD(posed.options["target"]) + checked.slack[0],
