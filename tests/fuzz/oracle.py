@@ -17,6 +17,8 @@ LD = np.longdouble
 EPS = float(np.finfo(LD).eps)
 FLOOR = np.finfo(LD).smallest_normal
 """Above zero, for a division."""
+STEEP = 100.0
+"""How many times larger than what rounding may make of it a slope is that counts as one."""
 ROOM = 16.0
 """What every bound on rounding is multiplied by: bounds are made for the order of magnitude."""
 
@@ -66,6 +68,10 @@ class Model(ABC):
         """zᵀ∇²f z for each row z; for f that is no quadratic an upper bound over all x."""
 
     quadratic = True
+
+    def told(self, gradient: Array, eps: float) -> Array:
+        """A gradient without what may be rounding of the data that f was made of."""
+        return gradient
 
     def hessian_rows(self, rows: Array) -> Array:
         """H z for each row z, where f is a quadratic."""
@@ -122,6 +128,18 @@ class Bowl(Model):
         d = self.size
         value = 2 * d * eps * np.abs(x) @ (size + np.abs(self.b)) + d * tiny
         return value, d * eps * (size + np.abs(self.b)) + uneven + d * tiny
+
+    def told(self, gradient: Array, eps: float) -> Array:
+        # Where H = AᵀA and b = Aᵀy were computed, b need not vanish where H does: its part there
+        # is in proportion to √eps, and a steep one alone shows that f has no minimum.
+        top = np.abs(self.H).max()
+        if not top > 0:
+            return gradient
+        spectrum, axes = np.linalg.eigh(((self.H + self.H.T) / (2 * top)).astype(np.float64))
+        flat = exact(axes[:, spectrum <= self.size * eps])
+        drowned = flat @ (flat.T @ gradient)
+        steep = STEEP * np.sqrt(self.size * eps) * norm(self.b)
+        return gradient - drowned if norm(drowned) <= steep else gradient
 
     def hessian_rows(self, rows: Array) -> Array:
         return rows @ (self.H + self.H.T) / 2

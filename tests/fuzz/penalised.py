@@ -127,6 +127,9 @@ class Charged:
         start = exact(self.start)
         places = (terms, np.abs(start) @ np.abs(self.rows), np.zeros_like(terms))
         most = max(self.model.slack(x, 1.0, self.tiny)[0] for x in places)
+        if not np.isfinite(most):  # exponentials of so much are no numbers: they are of u itself
+            places = (self.x, start @ self.rows, np.zeros_like(terms))
+            most = max(self.model.slack(x, self.eps, self.tiny)[0] for x in places) / self.eps
         return DRIFT * self.eps * (most + self.given.value(self.w) + self.given.value(start))
 
     @cached_property

@@ -272,7 +272,7 @@ def _stalled(checked: Checked) -> None:
     rows = checked.posed.followed
     if rows is None or not checked.posed.rules.plain:
         return
-    c = rows @ checked.gradient
+    c = rows @ checked.model.told(checked.gradient, checked.eps)
     if checked.posed.atoms.cone:
         used = np.zeros(len(c), bool)
         used[checked.result.support] = True
