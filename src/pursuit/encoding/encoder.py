@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 
-from pursuit.atoms.base import AtomSet, FiniteAtoms
+from pursuit.atoms.base import FiniteAtoms
 from pursuit.base.cores import thread_count
 from pursuit.base.errors import InputError
 from pursuit.base.progress import bar
@@ -301,12 +301,14 @@ class OneCall(Encoder):
 
 def _known_set(atoms: object) -> FiniteAtoms | None:
     """A set whose atoms can be listed; None: an array."""
-    if isinstance(atoms, AtomSet) and not isinstance(atoms, FiniteAtoms):
+    if isinstance(atoms, FiniteAtoms):
+        return atoms
+    if hasattr(atoms, "lmo"):
         raise InputError(
             f"atoms: expected rows, or a set whose atoms can be listed, got {shown(atoms)}; solve "
             "takes any set"
         )
-    return atoms if isinstance(atoms, FiniteAtoms) else None
+    return None
 
 
 def known_method(name: object, nonnegative: bool) -> Offered:

@@ -147,7 +147,8 @@ class MatrixDistance(MatrixObjective):
 
     @property
     def _terms(self) -> float:
-        return self.B.terms if isinstance(self.B, SparsePlusLowRank) else self.signal_norm
+        """The size of what B is a sum of, ‖B‖ where it is one matrix."""
+        return getattr(self.B, "terms", None) or self.signal_norm
 
     def double(self) -> MatrixDistance:
         return MatrixDistance(self.B.astype(np.float64))
