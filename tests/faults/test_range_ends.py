@@ -105,6 +105,9 @@ def test_constants_out_of_range_are_refused():
     for atoms in (Coordinates(2), Sphere(2)):
         with pytest.raises(InputError, match=r"^f: its gradient"):
             geometry.gap(steep, atoms)
+    flat = LeastSquares(np.array([[1e98, 0.0]]), np.array([1e61]))
+    with pytest.raises(InputError, match=r"^f: its slopes along the atoms"):
+        geometry.distance(flat, Dictionary(1e155 * np.eye(2)))
 
 
 @pytest.mark.parametrize("H", [[1e-300, 1e-300], [1e-300, 0.0], [1e-200, 1e-208]])

@@ -69,7 +69,11 @@ def _slopes(H: SpanHessian, seen: Slope) -> tuple[Array, float]:
     noise = seen.rounding + sum(H.basis.shape) * EPS * length(g)
     if H.tilt:
         noise += H.tilt * (length(g) + (H.f.L or inf) * length(seen.point))
-    return H.axes.T @ (H.basis @ g), noise * H.stretch
+    with np.errstate(over="ignore", invalid="ignore"):
+        parts = H.axes.T @ (H.basis @ g)
+    if not np.isfinite(parts).all():
+        raise InputError("f: its slopes along the atoms are out of the range of floating point")
+    return parts, noise * H.stretch
 
 
 def _estimate(name: str, H: SpanHessian, parts: Array, power: int, serves: str) -> Constant:
