@@ -44,6 +44,16 @@ class _Commands(TyperGroup):
             one_of("COMMAND", cmd_name, COMMANDS)
         return None
 
+    def invoke(self, ctx: Any) -> Any:
+        """Run a command, and let Ctrl-C end it in a sentence where it has none of its own."""
+        try:
+            return super().invoke(ctx)
+        except KeyboardInterrupt:
+            from pursuit.commands.options import INTERRUPTED
+
+            print("pursuit: interrupted", file=sys.stderr)
+            raise typer.Exit(INTERRUPTED) from None
+
 
 @cache
 def _command(name: str) -> Any:

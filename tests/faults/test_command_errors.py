@@ -187,6 +187,13 @@ def test_one_that_had_begun_nothing_says_no_more_than_that(pursuit, files, monke
     assert (code, err) == (130, "pursuit: interrupted\n")
 
 
+def test_one_that_keeps_nothing_says_that_it_was_interrupted(pursuit, files, monkeypatch):
+    from pursuit.commands import constants
+
+    monkeypatch.setattr(constants, "read_matrix", lambda *_: os.kill(os.getpid(), signal.SIGINT))
+    assert pursuit("constants", "D.npy") == (130, "", "pursuit: interrupted\n")
+
+
 @pytest.mark.skipif(not hasattr(signal, "SIGINT") or os.name == "nt", reason="needs signals")
 def test_ctrl_c_in_a_terminal_ends_a_long_command_with_that_sentence(tmp_path):
     np.save(tmp_path / "D.npy", RNG.standard_normal((600, 48)))

@@ -1,5 +1,6 @@
 """`pursuit decompose` and `pursuit rebuild`: kinds of sounds, bad ones, and a kill."""
 
+import signal
 import subprocess
 import sys
 import time
@@ -194,3 +195,18 @@ def test_a_run_that_was_killed_and_resumed_gives_the_same_book(folder, pursuit):
     for name in COLUMNS:
         assert np.array_equal(getattr(expected, name), getattr(found, name)), name
     assert not list(folder.glob("*.checkpoint*"))
+
+
+def test_ctrl_c_while_the_picture_is_drawn_loses_nothing(folder, pursuit, monkeypatch):
+    """The atoms are all found by then, and kept."""
+    wavfile.write("s.wav", RATE, TONE.astype(np.float32))
+    command = ("decompose", "s.wav", "--snr", 12, "-o", "b.npz", "--figure", "b.png")
+    with monkeypatch.context() as patch:
+        patch.setattr(Book, "plot", lambda *_: signal.raise_signal(signal.SIGINT))
+        code, said, errors = pursuit(*command)
+    assert (code, said) == (130, "")
+    goes_on = "the same command with --resume goes on from the last half minute"
+    assert errors == f"pursuit: interrupted; {goes_on}\n"
+    assert not (folder / "b.npz").exists()
+    assert pursuit(*command, "--resume")[0] == 0
+    assert sorted(p.name for p in folder.iterdir()) == ["b.npz", "b.png", "s.wav"]

@@ -11,7 +11,7 @@ import typer
 
 from pursuit.base.errors import InputError
 from pursuit.base.precision import norm
-from pursuit.commands.options import Force, Resume, in_options, new_file
+from pursuit.commands.options import INTERRUPTED, Force, Resume, in_options, new_file
 from pursuit.files.sounds import read_sound
 
 if TYPE_CHECKING:
@@ -29,8 +29,6 @@ OPTIONS = {
 }
 """What the arguments of `pursuit.decompose` are here."""
 PICTURES = (".png", ".pdf", ".svg")
-INTERRUPTED = 130
-"""The exit code of a program that Ctrl-C ended."""
 
 
 def decompose(
@@ -87,23 +85,24 @@ def decompose(
             )
         new_file(figure, force, "--figure")
     saved = out.with_name(f"{out.name}.checkpoint")
-    with in_options({**OPTIONS, "signal": str(sound)}), _telling_how_to_resume(saved):
-        samples, hertz = read_sound(sound, rate, columns)
-        book = decompose_signal(
-            samples,
-            hertz,
-            snr,
-            max_atoms=max_atoms,
-            scales=None if scales is None else _numbers(scales),
-            shared=shared,
-            checkpoint=saved,
-            resume=resume,
-        )
-    if figure is not None:
-        book.plot(samples).savefig(figure, dpi=150)
-    book.save(out)
-    for file in _checkpoints(saved):
-        file.unlink(missing_ok=True)
+    with _telling_how_to_resume(saved):
+        with in_options({**OPTIONS, "signal": str(sound)}):
+            samples, hertz = read_sound(sound, rate, columns)
+            book = decompose_signal(
+                samples,
+                hertz,
+                snr,
+                max_atoms=max_atoms,
+                scales=None if scales is None else _numbers(scales),
+                shared=shared,
+                checkpoint=saved,
+                resume=resume,
+            )
+        if figure is not None:
+            book.plot(samples).savefig(figure, dpi=150)
+        book.save(out)
+        for file in _checkpoints(saved):
+            file.unlink(missing_ok=True)
     typer.echo(str(book))
     # Channels that share atoms reach it together, each alone more or less.
     if (_together(book, samples) if shared else min(book.reached)) < snr:

@@ -12,7 +12,14 @@ import typer
 from pursuit.atoms.cone import Cone
 from pursuit.base.errors import InputError
 from pursuit.commands.cluster import on_cluster
-from pursuit.commands.options import Resume, Signals, SignalsName, Threads, in_options
+from pursuit.commands.options import (
+    INTERRUPTED,
+    Resume,
+    Signals,
+    SignalsName,
+    Threads,
+    in_options,
+)
 from pursuit.encoding import encode as encode_signals
 from pursuit.encoding.chunks import from_npy, from_zarr, in_memory, is_zarr
 from pursuit.encoding.marks import FINISHED
@@ -38,8 +45,6 @@ OPTIONS = {
     "over a Cone": "with --nonnegative",
 }
 """What the arguments of `pursuit.encode` are here."""
-INTERRUPTED = 130
-"""The exit code of a program that Ctrl-C ended."""
 
 
 def encode(

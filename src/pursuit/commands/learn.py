@@ -11,8 +11,9 @@ import typer
 
 from pursuit.base.archive import whole_file
 from pursuit.base.errors import InputError
-from pursuit.commands.encode import INTERRUPTED, read_signals
+from pursuit.commands.encode import read_signals
 from pursuit.commands.options import (
+    INTERRUPTED,
     Force,
     Seed,
     Signals,

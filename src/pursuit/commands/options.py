@@ -24,6 +24,8 @@ Seed = Annotated[int, typer.Option(help="Of all draws.", metavar="NUMBER")]
 Resume = Annotated[bool, typer.Option("--resume", help="Continue a run that was stopped.")]
 Force = Annotated[bool, typer.Option("--force", help="Write over files that are there.")]
 
+INTERRUPTED = 130
+"""The exit code of a program that Ctrl-C ended."""
 TOLERANCES = ("rtol", "atol", "tol")
 """Names that stand for nothing else in a sentence, as those with an underscore do."""
 
