@@ -6,7 +6,9 @@ import numpy as np
 import pytest
 
 from pursuit import Book, Gabor, InputError, SquaredDistance, decompose, plots, solve
-from pursuit.decomposing.book import COLUMNS
+from pursuit.base.archive import save_archive
+from pursuit.decomposing.book import COLUMNS, facts
+from pursuit.decomposing.book_files import BOOK
 from pursuit.decomposing.decomposition import QUIETEST
 from pursuit.decomposing.pictures import density
 
@@ -220,20 +222,53 @@ def test_a_damaged_book_is_refused_in_a_sentence(tmp_path):
 ROWS = ["0,0,9,1,64.5,0,1", "0,0,9,1,1e19,0,1", "0,0,9,1,1000000000000,0,1", "0,0,9,1e300,64,0,1"]
 
 
+def kept_row(path, row):
+    """A book in a file, of one row that nobody has looked at."""
+    book, columns = decompose(soft(), 100.0, 10, scales=(64,))[:0], row.split(",")
+    listed = {name: np.array([float(v)]) for name, v in zip(COLUMNS, columns, strict=True)}
+    save_archive(path, BOOK, facts(book), listed)
+    return path
+
+
 @pytest.mark.parametrize("row", ROWS)
 def test_a_row_that_is_no_atom_of_the_signal_is_refused(tmp_path, row):
-    table = tmp_path / "b.csv"
-    decompose(soft(), 100.0, 10, scales=(64,))[:0].save(table)
-    table.write_text(table.read_text() + row + "\n")
-    with pytest.raises(InputError, match=r"book: .* is "):
-        Book.load(table)
+    with pytest.raises(InputError, match=r"book: .* is (damaged, its columns|not a book \()"):
+        Book.load(kept_row(tmp_path / "b.npz", row))
 
 
 def test_an_atom_far_above_half_the_rate_is_not_drawn(tmp_path):
+    book = Book.load(kept_row(tmp_path / "b.npz", "0,0,1e300,1,64,0,1"))
+    assert len(book) == 1
+    assert not density(book)[0].any()
+
+
+def test_any_change_in_a_book_in_a_table_is_found(tmp_path):
     table = tmp_path / "b.csv"
-    decompose(soft(), 100.0, 10, scales=(64,))[:0].save(table)
-    table.write_text(table.read_text() + "0,0,1e300,1,64,0,1\n")
-    assert not density(Book.load(table))[0].any()
+    book = decompose(soft(), 100.0, 4, scales=(64,))
+    book.save(table)
+    text = table.read_text()
+    first, titles, *rows = text.splitlines()
+    changed = [text[:k] + chr(ord(text[k]) ^ 1) + text[k + 1 :] for k in range(len(text))]
+    changed += [text[:k] for k in range(len(text) - 1)]
+    changed += ["\n".join([first, titles, *some]) for some in (rows[1:], rows * 2, rows[::-1])]
+    changed += [text + rows[0], text.replace('"checksum"', '"other"'), ""]
+    changed += [f"# pursuit book {value}\n{titles}\n" for value in ("3", "[]", "null", "{}")]
+    for other in changed:
+        table.write_text(other)
+        try:
+            found = Book.load(table)
+        except InputError:
+            continue
+        assert other.splitlines() == text.splitlines()  # the end of a line is of another kind
+        assert all(np.array_equal(getattr(found, n), getattr(book, n)) for n in COLUMNS)
+
+
+def test_a_table_whose_lines_end_as_on_windows_is_the_same_book(tmp_path):
+    table = tmp_path / "b.csv"
+    book = decompose(soft(), 100.0, 4, scales=(64,))
+    book.save(table)
+    table.write_bytes(table.read_bytes().replace(b"\n", b"\r\n"))
+    assert np.array_equal(Book.load(table).rebuild(), book.rebuild())
 
 
 BAD = np.full(500, np.nan)

@@ -157,7 +157,7 @@ class Book:
         return names, list(zip(*columns, strict=True))
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write a .npz file with a checksum, or a .csv file for other programs."""
+        """Write a .npz file, or a .csv file for other programs, either with a checksum."""
         from pursuit.decomposing.book_files import save
 
         save(self, path)

@@ -1,9 +1,10 @@
-"""Books in files: .npz with a checksum, .csv for other programs."""
+"""Books in files: .npz, and .csv for other programs, both with a checksum."""
 
 from __future__ import annotations
 
 import json
 import os
+from hashlib import blake2b
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,8 @@ BOOK = ArchiveKind("book", "a book", "pursuit book", format=1)
 ENDINGS = (".npz", ".csv")
 FACTS = "# pursuit book "
 """How the first line of a .csv file begins; what is no column follows, as JSON."""
+CHECKSUM = "checksum"
+"""The last of these: of all the others, and of the lines that follow."""
 
 
 def ending(name: str, path: str | os.PathLike[str]) -> str:
@@ -36,10 +39,11 @@ def save(book: Book, path: str | os.PathLike[str]) -> None:
         columns = {name: getattr(book, name) for name in COLUMNS}
         save_archive(path, BOOK, facts(book), columns)
         return
+    columns_ = (getattr(book, name).tolist() for name in COLUMNS)
+    rows = [",".join(map(repr, row)) for row in zip(*columns_, strict=True)]
+    lines = [",".join(COLUMNS), *rows]
     with whole_file(path) as part, part.open("w", encoding="utf-8") as file:
-        file.write(FACTS + json.dumps(facts(book)) + "\n" + ",".join(COLUMNS) + "\n")
-        columns_ = (getattr(book, name).tolist() for name in COLUMNS)
-        file.writelines(",".join(map(repr, row)) + "\n" for row in zip(*columns_, strict=True))
+        file.writelines(f"{line}\n" for line in [_first_line(facts(book), lines), *lines])
 
 
 def load(path: str | os.PathLike[str]) -> Book:
@@ -49,17 +53,36 @@ def load(path: str | os.PathLike[str]) -> Book:
         return _checked(os.fspath(path), stored.arrays, stored.about)
     if not os.path.exists(path):
         raise InputError(f"book: there is no file {os.fspath(path)}")
+    about, lines = _opened(os.fspath(path))
+    try:
+        cells = [line.split(",") for line in lines[1:]]
+        table = np.array(cells, np.float64).reshape(-1, len(COLUMNS))
+    except ValueError as error:
+        raise InputError(f"book: {os.fspath(path)} is not a book ({error})") from None
+    return _checked(os.fspath(path), dict(zip(COLUMNS, table.T, strict=True)), about)
+
+
+def _opened(path: str) -> tuple[dict[str, Any], list[str]]:
+    """What a .csv file says of a book, and its other lines, which its checksum is of."""
     try:
         with open(path, encoding="utf-8") as file:
-            first, titles = file.readline(), file.readline().strip().split(",")
-            about = json.loads(first.removeprefix(FACTS)) if first.startswith(FACTS) else None
-            cells = [line.split(",") for line in file.read().splitlines()]
-            table = np.array(cells, np.float64).reshape(-1, len(titles))
-    except (ValueError, OSError) as error:
-        raise InputError(f"book: {os.fspath(path)} is not a book ({error})") from None
-    if about is None or tuple(titles) != COLUMNS:
-        raise InputError(f"book: {os.fspath(path)} is not a book that `save` wrote")
-    return _checked(os.fspath(path), dict(zip(COLUMNS, table.T, strict=True)), about)
+            first, *lines = file.read().splitlines() or [""]
+        about = json.loads(first.removeprefix(FACTS)) if first.startswith(FACTS) else {}
+    except (ValueError, OSError, RecursionError) as error:
+        raise InputError(f"book: {path} is not a book ({error})") from None
+    if not isinstance(about, dict) or CHECKSUM not in about or lines[:1] != [",".join(COLUMNS)]:
+        raise InputError(f"book: {path} is not a book that `save` wrote, or is damaged")
+    del about[CHECKSUM]
+    if first != _first_line(about, lines):
+        raise InputError(f"book: {path} is damaged, its checksum is that of other lines")
+    return about, lines
+
+
+def _first_line(about: dict[str, Any], lines: list[str]) -> str:
+    """What is no column, with a checksum of that and of the other lines."""
+    body = "\n".join([json.dumps(about), *lines])
+    checksum = blake2b(body.encode(), digest_size=16).hexdigest()
+    return FACTS + json.dumps({**about, CHECKSUM: checksum})
 
 
 def _checked(path: str, columns: dict[str, Array], about: dict[str, Any]) -> Book:
