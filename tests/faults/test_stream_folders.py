@@ -227,6 +227,17 @@ def test_a_signal_that_is_not_finite_costs_no_finished_block(tmp_path):
     assert finished(tmp_path / "codes") == [1, 1, 1, 0, 0, 0]
 
 
+@pytest.mark.parametrize("known", [True, False])
+def test_a_run_that_finished_nothing_is_not_in_the_way_of_the_next(tmp_path, known):
+    """Neither of the same one, nor of one with signals that were mended."""
+    broken = SIGNALS[:40].copy()
+    broken[3, 2] = np.nan
+    with pytest.raises(InputError, match="got nan in signal 3, entry 2"):
+        write(tmp_path, broken if known else iter([broken]))
+    assert not any(tmp_path.iterdir())
+    assert_same(write(tmp_path, SIGNALS[:40]), encode(SIGNALS[:40], ATOMS, n_nonzero=3))
+
+
 def test_an_interrupted_run_keeps_what_was_finished(tmp_path, monkeypatch):
     def blocks():
         yield SIGNALS

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
+from pursuit.base.errors import InputError
 from pursuit.base.progress import Silent, bar
 from pursuit.base.threads import new_halt
 from pursuit.encoding.about import About
@@ -41,6 +42,9 @@ class Sink(Protocol):
 
     def finish(self, signals: int) -> Codes:
         """All is there."""
+
+    def refuse(self) -> None:
+        """What was to come cannot be encoded."""
 
     def close(self) -> None:
         """Whether all is there or not, nothing more comes."""
@@ -115,6 +119,9 @@ class InMemory:
         pieces = [self._pieces[number] for number in sorted(self._pieces)]
         return self._order.encoder.joined(pieces, self._order.signals)
 
+    def refuse(self) -> None:
+        pass
+
     def close(self) -> None:
         pass
 
@@ -126,6 +133,9 @@ def encode_stream(
     sink: Sink = InMemory(order) if out is None else Writer(out, order.about(), resume)
     try:
         return sink.finish(_encode(order, sink, progress))
+    except InputError:
+        sink.refuse()
+        raise
     finally:
         sink.close()
 

@@ -12,7 +12,7 @@ import os
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from math import prod
 from pathlib import Path
@@ -23,7 +23,7 @@ from pursuit.base.archive import PART, replacement
 from pursuit.base.errors import InputError, PursuitError
 from pursuit.base.paths import path_of
 from pursuit.base.validation import Array
-from pursuit.encoding.about import UNSEALED, About, read_about, write_about
+from pursuit.encoding.about import ABOUT, UNSEALED, About, read_about, write_about
 from pursuit.encoding.codes import Codes
 from pursuit.encoding.columns import fixed_width
 from pursuit.encoding.folder import open_folder
@@ -46,11 +46,12 @@ class Writer:
 
     def __init__(self, path: str | os.PathLike[str], about: About, resume: bool) -> None:
         self.path = path_of("out", path)
-        self._lock = threading.Lock()
+        self._lock, self._refused = threading.Lock(), False
         self._written: dict[int, Array] = {}
         self._committed = time.monotonic()
         with _writing(self.path):
-            self._about = self._continue(about) if _begun(self.path, resume) else self._begin(about)
+            self._fresh = not _begun(self.path, resume)
+            self._about = self._begin(about) if self._fresh else self._continue(about)
             if not (self.path / FINISHED).exists():
                 self._create()
             self._done = self._finished()
@@ -144,6 +145,7 @@ class Writer:
             write_at(self._marks, number * RECORD.itemsize, mark)
         os.fsync(self._marks.fileno())
         self._written, self._committed = {}, time.monotonic()
+        self._fresh = False
 
     def finish(self, signals: int) -> Codes:
         """All blocks are there: say so, and give the codes."""
@@ -180,6 +182,18 @@ class Writer:
         finally:
             for file in (*self._files.values(), self._marks):
                 file.close()
+            if self._refused and self._fresh:
+                self._leave_nothing()
+
+    def refuse(self) -> None:
+        """What was to come cannot be encoded."""
+        self._refused = True
+
+    def _leave_nothing(self) -> None:
+        """Nothing was finished: what was begun would only be in the way of another run."""
+        with suppress(OSError):
+            for name in (FINISHED, *(f"{column}.npy" for column in self._about.columns), ABOUT):
+                (self.path / name).unlink(missing_ok=True)
 
 
 def write_at(file: io.FileIO, offset: int, array: Array) -> None:
