@@ -15,6 +15,11 @@ def insert_function(module: Any, kind: Any, name: str) -> Any:
     return cgutils.get_or_insert_function(module, kind, name)  # type: ignore[no-untyped-call]
 
 
+def data_of(context: Any, builder: Any, kind: Any, array: Any) -> Any:
+    """The address of the numbers of an array, inside compiled code."""
+    return context.make_array(kind)(context, builder, array).data
+
+
 def watch_index(dispatcher: Any, mark: str) -> None:
     """Let compiled code on disk be stale when `mark` changes, and never be the cause of an error.
 

@@ -102,7 +102,7 @@ def _abs(builder: Any, v: Any, lanes: Lanes) -> Any:
 
 
 def _address(context: Any, builder: Any, kind: Any, array: Any, at: Any, lanes: Lanes) -> Any:
-    data = context.make_array(kind)(context, builder, array).data
+    data = private.data_of(context, builder, kind, array)
     return builder.bitcast(builder.gep(data, [at]), _vector(lanes).as_pointer())
 
 
@@ -131,7 +131,7 @@ def entry(typing_context: Any, array: Any, at: Any) -> Any:
     """array[at] for at ≥ 0: indexing would first look whether it counts from the end."""
 
     def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        data = context.make_array(signature.args[0])(context, builder, args[0]).data
+        data = private.data_of(context, builder, signature.args[0], args[0])
         return builder.load(builder.gep(data, [args[1]]))
 
     return array.dtype(array, types.intp), generate
@@ -298,7 +298,7 @@ def sweep(typing_context: Any, places: Any, c: Any, value: Any, gram: Any, top: 
             left = builder.select(hit, _constant(lanes, -1.0), left)
             sum_ = builder.fadd(builder.load(at(2, j), align=aligned), gammas[j])
             builder.store(sum_, at(2, j), align=aligned)
-        data = context.make_array(signature.args[3])(context, builder, args[3]).data
+        data = private.data_of(context, builder, signature.args[3], args[3])
         best = _constant(lanes, 0.0)
         for i in range(n):
             v = before[i]
