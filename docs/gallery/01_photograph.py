@@ -39,7 +39,7 @@ def decibels(picture):
 
 print(f"{decibels(noisy):.2f} dB before, {decibels(result):.2f} dB after")
 
-figure = plots.figure(10, 2.9)
+figure = plots.shown(10, 2.9)
 left, middle, right = figure.subplots(1, 3, width_ratios=(3, 3, 2))
 for ax, picture, title in ((left, noisy, "with noise"), (middle, result, "without")):
     ax.imshow(picture, cmap="gray", vmin=0, vmax=1)

@@ -30,7 +30,7 @@ scene = Scene(np.maximum(pixels, 0), places, (rows, columns), np.arange(1, bands
 found = unmix(scene, pick(scene, materials), constraint="sum-to-one")
 print(found)
 
-figure = plots.figure(10, 4.6)
+figure = plots.shown(10, 4.6)
 grid = figure.subplots(2, materials + 1)
 nearest = np.corrcoef(truth.reshape(-1, materials).T, found.abundances.T)[:materials, materials:]
 maps = found.maps()

@@ -39,7 +39,7 @@ made = np.array([kind for _, kind in beats])
 agree = max(np.mean(told == made), np.mean(told != made))
 print(f"{agree:.1%} of {len(beats)} beats are told apart as they were made")
 
-figure = plots.figure(10, 4.2)
+figure = plots.shown(10, 4.2)
 above, below = figure.subplots(2, 1)
 first = next(at for at, kind in beats if kind) - 2 * rate  # two seconds before a wide one
 shown = slice(first, first + 8 * rate)

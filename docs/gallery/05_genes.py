@@ -26,7 +26,7 @@ sizes = result.path.sizes
 coefficients = np.array([result.path.x(int(size)) for size in sizes])
 right = ((expressions[test] @ coefficients.T > 0) == sick[test][:, None]).mean(axis=0)
 
-figure = plots.figure(9, 5)
+figure = plots.shown(9, 5)
 above, below = figure.subplots(2, 1, sharex=True, height_ratios=(3, 1))
 for gene in np.flatnonzero(coefficients[-1]):
     known = gene in matter

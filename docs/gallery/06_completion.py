@@ -31,7 +31,7 @@ def error(picture):
 print(f"relative error over all pixels, known or not: {error(completed):.3f}")
 print(f"with twelve atoms, all coefficients corrected: {error(few.x.toarray()):.3f}")
 
-figure = plots.figure(10, 2.9)
+figure = plots.shown(10, 2.9)
 left, middle, right = figure.subplots(1, 3)
 seen = np.where(known.toarray() > 0, photograph, np.nan)
 for ax, picture, title in (

@@ -34,7 +34,7 @@ signal = truth + 0.5 * rng.standard_normal(n)
 result = solve(SquaredDistance(signal), boxes, "orthogonal", max_atoms=4)
 print(result)
 
-ax = plots.figure(8, 3.6).subplots()
+ax = plots.shown(8, 3.6).subplots()
 ax.plot(signal, color="#bbbbbb", linewidth=0.8, label="signal")
 ax.plot(truth, label="truth", **plots.look(1))
 ax.plot(result.x, label="four boxes", **plots.look(0))

@@ -29,7 +29,7 @@ print(f"bit for bit what one machine gives: {same}")
 spans = [(t["worker"], s["start"], s["stop"]) for t in tasks for s in t["startstops"]]
 begin = min(start for _, start, _ in spans)
 workers = sorted({worker for worker, _, _ in spans})
-figure = plots.figure(9, 2.4)
+figure = plots.shown(9, 2.4)
 ax = figure.subplots()
 for worker, start, stop in spans:
     if stop - start > 0.01:  # a chunk encoded; the rest is book-keeping

@@ -5,6 +5,7 @@ import tempfile
 from xml.etree import ElementTree
 
 import numpy as np
+import page_examples
 import pytest
 
 import pursuit
@@ -134,11 +135,17 @@ def executed(cells, folder):
     return [cell.outputs for cell in notebook.cells]
 
 
-@pytest.mark.filterwarnings("ignore")  # those of the machinery that runs notebooks
-def test_an_executed_notebook_has_a_bar_a_table_and_each_picture_once(tmp_path, monkeypatch):
+@pytest.fixture
+def jupyter(tmp_path, monkeypatch):
+    """Folders of a test's own for what notebooks keep."""
     for name in ("JUPYTER_RUNTIME_DIR", "JUPYTER_CONFIG_DIR", "IPYTHONDIR", "MPLCONFIGDIR"):
         monkeypatch.setenv(name, str(tmp_path / name))
     monkeypatch.delenv("MPLBACKEND", raising=False)
+
+
+@pytest.mark.usefixtures("jupyter")
+@pytest.mark.filterwarnings("ignore")  # those of the machinery that runs notebooks
+def test_an_executed_notebook_has_a_bar_a_table_and_each_picture_once():
     with tempfile.TemporaryDirectory() as folder:
         first, second, third = executed([FIRST, SECOND, THIRD], folder)
     texts = [out.data.get("text/plain", "") for out in first if "data" in out]
@@ -147,6 +154,18 @@ def test_an_executed_notebook_has_a_bar_a_table_and_each_picture_once(tmp_path, 
     assert len(tables) == 1
     assert "<table>" in tables[0]
     assert "<polyline" in tables[0]
-    for outputs in (second, third):
-        pictures = [out for out in outputs if "image/png" in out.get("data", {})]
-        assert len(pictures) == 1
+    assert [len(pictures(outputs)) for outputs in (second, third)] == [1, 1]
+
+
+def pictures(outputs):
+    return [out for out in outputs if "image/png" in out.get("data", {})]
+
+
+@pytest.mark.usefixtures("jupyter")
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize(("page", "counts"), [("index", [1, 1, 1, 1]), ("plotting", [1, 1])])
+def test_a_page_run_as_a_notebook_shows_the_pictures_that_it_saves(page, counts):
+    cells = [code for code, _ in page_examples.examples(f"{page_examples.PROJECT}/docs/{page}.md")]
+    assert [cell.count("savefig(") for cell in cells] == counts
+    with tempfile.TemporaryDirectory() as folder:
+        assert [len(pictures(outputs)) for outputs in executed(cells, folder)] == counts
