@@ -56,6 +56,7 @@ bench: $(VENV)/.made-bench         ## side by side with other libraries
 docs: $(VENV)/.made-docs           ## build the pages into site/, gallery and all; warnings are errors
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 	$(BIN)/python tools/links.py site
+	$(BIN)/python tools/widths.py site
 	@echo "with a search: $(BIN)/python -m http.server --directory site"
 
 dist: $(VENV)/.made-dist           ## wheel and sdist, checked, and tried in a clean environment

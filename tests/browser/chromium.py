@@ -12,6 +12,10 @@ import time
 from pathlib import Path
 
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
+READY = "document.documentElement?.dataset.ready === 'yes'"
+"""What a report says when its scripts are done."""
+LOADED = "document.readyState === 'complete' && location.href !== 'about:blank'"
+"""What is so when any page is there."""
 PATIENCE = 60
 """Seconds to wait for an answer before giving up."""
 
@@ -38,6 +42,9 @@ class Chromium:
             "--disable-dev-shm-usage",
             "--no-first-run",
             "--disable-background-networking",
+            "--disable-component-update",
+            "--disable-quic",
+            "--disable-sync",
             "--hide-scrollbars",
             f"--user-data-dir={self._folder}",
         ]
@@ -83,9 +90,9 @@ class Chromium:
             self._events.append(message)
         return message
 
-    def open(self, path, width=1200, height=900, dark=False, touch=False):
-        """A page with its scripts run."""
-        return Page(self, Path(path).resolve().as_uri(), width, height, dark, touch)
+    def open(self, path, width=1200, height=900, dark=False, touch=False, ready=READY):
+        """A page with its scripts run, as its `ready` tells."""
+        return Page(self, Path(path).resolve().as_uri(), width, height, dark, touch, ready)
 
     def close(self):
         with contextlib.suppress(RuntimeError, OSError):
@@ -103,7 +110,7 @@ class Chromium:
 class Page:
     """A tab: run scripts in it, click, press keys, take pictures, ask what went wrong."""
 
-    def __init__(self, browser, url, width, height, dark, touch):
+    def __init__(self, browser, url, width, height, dark, touch, ready):
         self._browser = browser
         target = browser.call("Target.createTarget", url="about:blank")["targetId"]
         attached = browser.call("Target.attachToTarget", targetId=target, flatten=True)
@@ -114,7 +121,7 @@ class Page:
         scheme = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
         self.call("Emulation.setEmulatedMedia", features=[scheme])
         self.call("Page.navigate", url=url)
-        self.wait("document.documentElement?.dataset.ready === 'yes'")
+        self.wait(ready)
 
     def call(self, method, **parameters):
         return self._browser.call(method, self._session, **parameters)

@@ -47,7 +47,8 @@ def tool(name):
     return module
 
 
-pages, links = tool("pages"), tool("links")
+pages, links, widths = tool("pages"), tool("links"), tool("widths")
+chromium = widths.chromium
 
 
 def fenced(path, language):
@@ -267,6 +268,33 @@ def test_a_script_of_the_gallery_runs_and_draws(script, tmp_path, monkeypatch):
     page = pages.gallery_page(script.stem, done)
     assert page.startswith("# ")
     assert pages.without_docstring(code) in page
+
+
+@pytest.mark.parametrize("page", [*DOCS.glob("*.md"), *SCRIPTS], ids=lambda path: path.name)
+def test_a_line_of_code_is_seen_whole_beside_the_columns_of_links(page):
+    text = page.read_text(encoding="utf-8")
+    inside = re.findall(r"^```\w*\n(.*?)^```", text, re.DOTALL | re.MULTILINE)
+    lines = "\n".join(inside).splitlines() if page.suffix == ".md" else text.splitlines()
+    lines += re.findall(r"^ {4}(.*)$", text, re.MULTILINE)
+    assert [line for line in lines if len(line) > 100] == []
+
+
+def test_code_that_is_cut_off_is_found(tmp_path):
+    found = chromium.find()
+    if found is None:
+        pytest.skip("no Chromium to look at pages with")
+    style = "<style>pre { overflow: auto; font: 20px monospace } body { margin: 0 }</style>"
+    lines = {"good": "x" * 20, "wide": "x" * 200}
+    for name, line in lines.items():
+        page = f"{style}<div class=md-content><pre>{line}</pre></div>"
+        (tmp_path / f"{name}.html").write_text(f"<!doctype html>{page}")
+    browser = chromium.Chromium(found)
+    try:
+        assert list(widths.cut_off(browser, tmp_path / "good.html")) == []
+        (said,) = widths.cut_off(browser, tmp_path / "wide.html")
+    finally:
+        browser.close()
+    assert said.startswith("code is cut off: 'xxx")
 
 
 def test_the_gallery_has_ten_scripts_and_each_is_short():
