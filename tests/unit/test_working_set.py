@@ -123,6 +123,16 @@ def test_more_sparse_columns_than_samples_depend_on_each_other_and_end_no_run(se
     assert result.gap <= 1e-4 * result.value
 
 
+def test_coefficients_of_empty_columns_are_zero_where_they_cost_something():
+    rng = np.random.default_rng(0)
+    X, weights = rng.standard_normal((18, 228)) * (rng.random((18, 228)) < 0.1), np.ones(228)
+    weights[:3], X[:, 1:6] = 0.0, 0.0
+    f, start = LeastSquares(csr_array(X), rng.standard_normal(18)), np.ones(228)
+    result = solve(f, Coordinates(228), "working-set", coef0=start, penalty=L1(0.1 * weights))
+    assert result.status.name == "CONVERGED"
+    assert (result.x[1:6] == [1, 1, 0, 0, 0]).all()
+
+
 @pytest.mark.parametrize("penalty", [None, L1(0.01), NonNegative()], ids=repr)
 @pytest.mark.parametrize("loss", [Logistic, Poisson])
 @pytest.mark.parametrize("far", [-30.0, -2000.0])

@@ -179,6 +179,8 @@ class ResidualModel(DescentModel):
 
     def _begin(self, w: Array, c: Array) -> None:
         self.v = self.g.copy()
+        # A coefficient that no sample sees costs its weight for nothing.
+        w[(self.curvatures == 0) & (c == 0) & (self.terms.weights > 0)] = 0.0
 
     def _epochs(self, w: Array, enough: float) -> float:
         from pursuit.kernels.working_set import residual_epochs
@@ -223,7 +225,7 @@ def conjugate_gradients(
     curved: Callable[[Array], Array], b: Array, diagonal: Array, share: float, steps: int
 ) -> Array:
     """Steps towards Hx = b, preconditioned by a diagonal, until ‖residual‖ has such a share."""
-    scale = 1 / np.maximum(diagonal, 1e-300)
+    scale = np.where(diagonal > 0, 1 / np.maximum(diagonal, 1e-300), 0.0)
     x, residual = np.zeros_like(b), b.copy()
     towards = scale * residual
     direction, inner = towards, float(residual @ towards)
