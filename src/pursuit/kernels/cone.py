@@ -51,7 +51,8 @@ NEAR = 1e3
 digits that are missed: below, an error of 1e-16 in the products of atoms grows to about 1e-12."""
 EPS = float(np.finfo(np.float64).eps)
 ROUNDED = 1e4
-"""How much larger than the rounding of its coefficients a residual has to be to hide it."""
+"""How much larger than the rounding of its coefficients a residual has to be to hide it; squares
+likewise."""
 TINY = 1e-300
 """What keeps a quotient finite and no other number from being what it is."""
 FAR = 2.0
@@ -631,12 +632,20 @@ def _judge(
     left2 = block.norm2[r]
     for k in range(used):
         left2 -= fit.b[r, fit.order[r, k]] * fit.value[r, k]
-    if goal2 >= 0 and left2 <= rules.trust * block.norm2[r]:
+    if goal2 >= 0 and left2 <= _doubtful(rules, block, found, r):
         left2 = _true_residual2(atoms, length, block, found, rest, r)
     found.residual2[r] = left2
     found.status[r] = verdict(left2, goal2, used, steps, rules)
     if found.status[r] == GOING and steps >= STEPS_PER_ATOM * (found.chosen.shape[1] + 1):
         found.status[r] = STALLED
+
+
+@inlined
+def _doubtful(rules: PursuitRules, block: Block, found: Outcome, r: int) -> float:
+    """‖residual‖² below which a difference of squares has lost digits of it: of ‖signal‖², or of
+    coefficients far above it, of atoms that nearly cancel."""
+    weight = _weight(found, r)
+    return max(rules.trust * block.norm2[r], 8 * ROUNDED * EPS * weight * weight)
 
 
 @uncounted
@@ -690,7 +699,7 @@ def _finish(
     if nearest * nearest > NEAR and fit.q.shape[0] == 0:
         _correct(atoms, length, block, found, fit, room.rest, r)
     rounded = ROUNDED * rules.rounding * _weight(found, r)
-    if found.residual2[r] <= max(rules.trust * block.norm2[r], rounded * rounded):
+    if found.residual2[r] <= max(_doubtful(rules, block, found, r), rounded * rounded):
         if room.single:
             _round(length, found, room.scale, r)
         found.residual2[r] = _true_residual2(atoms, length, block, found, room.rest, r)
