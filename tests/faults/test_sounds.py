@@ -210,3 +210,21 @@ def test_ctrl_c_while_the_picture_is_drawn_loses_nothing(folder, pursuit, monkey
     assert not (folder / "b.npz").exists()
     assert pursuit(*command, "--resume")[0] == 0
     assert sorted(p.name for p in folder.iterdir()) == ["b.npz", "b.png", "s.wav"]
+
+
+def test_a_wav_file_without_a_rate_is_named(folder, pursuit):
+    KINDS["16-bit"]("s.wav")
+    data = bytearray((folder / "s.wav").read_bytes())
+    data[24:32] = bytes(8)  # samples and bytes in a second
+    (folder / "s.wav").write_bytes(data)
+    code, _, errors = pursuit("decompose", "s.wav", "-o", "b.npz")
+    assert code == 2
+    assert errors.startswith("pursuit: s.wav: its rate: expected a positive number, got 0")
+
+
+def test_a_sample_that_only_signals_is_named_and_nothing_warns(folder, pursuit):
+    samples = TONE.astype(np.float32)
+    samples.view(np.uint32)[7] = 0x7FA00000
+    wavfile.write("s.wav", RATE, samples)
+    code, _, errors = pursuit("decompose", "s.wav", "-o", "b.npz")
+    assert (code, errors) == (2, "pursuit: s.wav: expected finite numbers, got nan at (7,)\n")

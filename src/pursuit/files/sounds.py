@@ -10,7 +10,7 @@ import numpy as np
 
 from pursuit.base.archive import whole_file
 from pursuit.base.errors import InputError
-from pursuit.base.validation import Array, positive
+from pursuit.base.validation import Array, in_rows, positive
 from pursuit.files.arrays import existing_file, reading
 from pursuit.files.npy import open_npy
 
@@ -60,13 +60,13 @@ def _read_wav(file: Path) -> Sound:
         raise InputError(f"{file}: is not a complete .wav file, samples are missing at its end")
     if samples.size == 0:
         raise InputError(f"{file}: holds no samples")
-    return Sound(np.ascontiguousarray(_shares(samples).T), positive("rate", rate))
+    return Sound(np.ascontiguousarray(_shares(samples).T), positive(f"{file}: its rate", rate))
 
 
 def _shares(samples: Array) -> Array:
     """Whole numbers as shares of the largest one that their type holds; others as they are."""
     if samples.dtype.kind == "f":
-        return samples.astype(np.float64)
+        return in_rows(samples, np.dtype(np.float64))
     half = 2.0 ** (8 * samples.itemsize - 1)
     middle = half if samples.dtype.kind == "u" else 0.0  # eight bits are kept above zero
     shares: Array = (samples.astype(np.float64) - middle) / half
