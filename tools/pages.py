@@ -359,6 +359,18 @@ def on_page_markdown(markdown: str, page: Any, config: Any, files: Any) -> str:
     return markdown.replace(COMMANDS, TABLES.read_text(encoding="utf-8").partition("\n")[2].strip())
 
 
+def on_page_content(html: str, page: Any, config: Any, files: Any) -> str:
+    """Let long names in tables break between their parts before they break anywhere."""
+
+    def parts(code: re.Match[str]) -> str:
+        return re.sub(r"([._/]|::)(?=\w)", r"\1<wbr>", code[0])
+
+    def cell(found: re.Match[str]) -> str:
+        return re.sub(r"(?<=<code>)[^<]+(?=</code>)", parts, found[0])
+
+    return re.sub(r"<td.*?</td>", cell, html, flags=re.DOTALL)
+
+
 def on_post_build(config: Any) -> None:
     """Every public name must have become a place that can be linked to."""
     places: set[str] = set()

@@ -225,6 +225,17 @@ def test_a_public_name_without_a_place_in_the_built_site_is_refused(tmp_path):
     pages.on_post_build(SimpleNamespace(site_dir=tmp_path))
 
 
+def test_names_in_tables_break_between_their_parts():
+    def made(html):
+        return pages.on_page_content(html, None, None, None)
+
+    for text in ("<p><code>a.b_c</code></p>", "<table><td>a.b_c</td></table>"):
+        assert made(text) == text
+    row = "<p><code>a.b</code></p><table><td><code>a.b_c::d/e</code> <code>…, 1</code></td></table>"
+    parts = "<code>a.<wbr>b_<wbr>c::<wbr>d/<wbr>e</code>"
+    assert made(row) == row.replace("<code>a.b_c::d/e</code>", parts)
+
+
 def test_warnings_stop_the_building_of_the_pages():
     recipe = (PROJECT / "Makefile").read_text(encoding="utf-8")
     (command,) = re.findall(r"mkdocs build ([^#\n]*)", recipe)
