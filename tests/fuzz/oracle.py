@@ -321,12 +321,14 @@ def least_value_in_cone(model: Squares, rows: Array) -> Any:
     """A value that ½‖Ax − b‖² falls to over non-negative combinations of the rows."""
     from scipy.optimize import nnls
 
-    images = (rows @ model.A.T) / norm(rows)[:, None]
-    top, size = np.abs(images).max(), np.abs(model.b).max()
-    if not (top > 0 and size > 0):
+    images = rows @ model.A.T
+    seen, size = norm(images) > 0, np.abs(model.b).max()
+    if not (seen.any() and size > 0):
         return model.value(np.zeros(model.size, LD))
-    w, _ = nnls((images / top).T.astype(np.float64), (model.b / size).astype(np.float64))
-    x = (exact(w) * (size / top) / norm(rows)) @ rows
+    rows, images = rows[seen], images[seen]
+    units = images / norm(images)[:, None]
+    w, _ = nnls(units.T.astype(np.float64), (model.b / size).astype(np.float64))
+    x = (exact(w) * size / norm(images)) @ rows
     return model.value(x) + model.slack(x, 4 * EPS, LD(0))[0]
 
 
