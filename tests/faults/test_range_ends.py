@@ -105,9 +105,16 @@ def test_constants_out_of_range_are_refused():
     for atoms in (Coordinates(2), Sphere(2)):
         with pytest.raises(InputError, match=r"^f: its gradient"):
             geometry.gap(steep, atoms)
-    flat = LeastSquares(np.array([[1e98, 0.0]]), np.array([1e61]))
-    with pytest.raises(InputError, match=r"^f: its slopes along the atoms"):
-        geometry.distance(flat, Dictionary(1e155 * np.eye(2)))
+
+
+@pytest.mark.parametrize(("of_atoms", "of_A", "of_b"), [(155, 98, 61), (-160, -25, -162)])
+def test_a_distance_is_found_where_slopes_along_atoms_are_out_of_range(of_atoms, of_A, of_b):
+    """x* = b/A in the first coordinate, of many minimisers or of one, and P̃ = ½ Σ z zᵀ."""
+    b = np.array([10.0**of_b, 0.0])
+    for A in (np.array([[10.0**of_A, 0.0]]), 10.0**of_A * np.eye(2)):
+        f = LeastSquares(A, b[: len(A)])
+        found = geometry.distance(f, Dictionary(10.0**of_atoms * np.eye(2)))
+        assert found == pytest.approx(2**0.5 * 10.0 ** (of_b - of_A - of_atoms))
 
 
 @pytest.mark.parametrize("H", [[1e-300, 1e-300], [1e-300, 0.0], [1e-200, 1e-208]])
@@ -116,6 +123,39 @@ def test_a_gap_out_of_range_is_refused(H):
     for constant, name in ((geometry.gap, "ε_0"), (geometry.distance, "‖x* − x0‖_P")):
         with pytest.raises(InputError, match=f"^{re.escape(name)}: it is above the range"):
             constant(f, Coordinates(2))
+
+
+@pytest.mark.parametrize("size", [1e-139, 1e-30])
+def test_constants_of_images_that_underflow_are_refused(size):
+    rng = np.random.default_rng(0)
+    f = LeastSquares(size * rng.standard_normal((3, 2)), np.ones(3))
+    atoms = Dictionary(1e-290 * rng.standard_normal((4, 2)))
+    for constant in (geometry.strong_convexity, geometry.safe_strong_convexity, geometry.growth):
+        with pytest.raises(InputError, match=r"^μ_A: it is below the range"):
+            constant(f, atoms)
+    with pytest.raises(InputError, match=r"^λ_min: it is below the range"):
+        geometry.sampled_convexity(f, atoms)
+    with pytest.raises(InputError, match=r"^L_P: it is below the range"):
+        geometry.sampled_smoothness(f, atoms)
+
+
+def test_no_constant_is_zero_for_certain_where_it_underflows():
+    A = np.array([[2.0, 1.0], [0.0, 1.0]])
+    for of_A, of_b in ((1.0, 1e-213), (1e-101, 1e-247)):
+        f, atoms = LeastSquares(of_A * A, of_b * np.ones(2)), Coordinates(2)
+        x = np.linalg.solve(A, np.ones(2)) * (of_b / of_A)
+        assert geometry.gap(f, atoms).lower == 0 < geometry.gap(f, atoms).upper
+        assert geometry.distance(f, atoms).upper >= (1 - 1e-9) * np.linalg.norm(x)
+        assert geometry.level_radius(f, atoms).upper >= (1 - 1e-9) * np.abs(x).sum()
+
+
+def test_curvatures_that_underflow_or_overflow_are_refused():
+    small, long = LeastSquares(1e-160 * np.eye(2), np.ones(2)), Dictionary(1e162 * np.eye(2))
+    with pytest.raises(InputError, match=r"^A: the square of its largest singular value"):
+        geometry.smoothness(small, long)
+    steep = Quadratic(np.diag([1e162, 0.0]), np.array([1.0, 0.0]))
+    with pytest.raises(InputError, match=r"^f: its Hessian on lin\(A\) is out of the range"):
+        geometry.distance(steep, Dictionary(1e176 * np.eye(2)))
 
 
 @pytest.mark.parametrize("most", [2**70, 10**400], ids=["2**70", "10**400"])

@@ -10,6 +10,8 @@ from pursuit.base.errors import InputError
 from pursuit.base.validation import Array
 
 EPS = float(np.finfo(np.float64).eps)
+TINIEST = 5e-324
+"""What underflow may take off a product."""
 _COMFORT = (1e-250, 1e250)
 """Sums of squares in this range have lost nothing to underflow or overflow."""
 _EASY = (1e-100, 1e100)

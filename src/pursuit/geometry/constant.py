@@ -100,6 +100,14 @@ def in_range(name: str, value: float) -> float:
     return value
 
 
+def with_digits(name: str, largest: float) -> float:
+    """The largest of some numbers, not all zero, that a constant is computed from; an InputError
+    where they have overflowed, or have underflowed and lost their digits."""
+    if largest < float_info.min:
+        raise _out_of_range(name, "below")
+    return in_range(name, largest)
+
+
 def _out_of_range(name: str, side: str) -> InputError:
     return InputError(
         f"{name}: it is {side} the range of floating point for atoms of these norms; expected "

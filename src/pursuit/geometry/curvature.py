@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from math import inf, sqrt
+from sys import float_info
 
 import numpy as np
 
@@ -13,7 +14,7 @@ from pursuit.atoms.sampling import Moments, Sampling, as_sampling, dense
 from pursuit.base.errors import InputError
 from pursuit.base.lengths import EPS, row_norms
 from pursuit.base.validation import Array
-from pursuit.geometry.constant import Constant, Kind, at_least, at_most, in_range, product
+from pursuit.geometry.constant import Constant, Kind, at_least, at_most, product, with_digits
 from pursuit.geometry.polar import Width, proved_width, width
 from pursuit.geometry.span import (
     SpanHessian,
@@ -64,7 +65,8 @@ def _largest_curvature(f: Objective, atoms: FiniteAtoms) -> Constant | None:
         some = atoms.period if f.identity else len(atoms)
         bends = [_curvature(f, atoms, j, size) for j in range(some)]
     lower, upper = (max(side) for side in zip(*bends, strict=True))
-    if not np.isfinite(upper) or (upper == 0 and not f.L):  # f.L tells where squares underflow
+    # f.L tells where squares underflow.
+    if not np.isfinite(upper) or (upper < float_info.min and not f.L):
         return None
     ends = [product("L_A", end, size, size) for end in (lower, upper)]
     if f.quadratic is not None:
@@ -207,7 +209,7 @@ def _seen_through(H: SpanHessian, atoms: FiniteAtoms, measure: Measure, serves: 
     rows = inside(atoms)
     with np.errstate(over="ignore", invalid="ignore"):
         images = rows @ H.root
-    in_range("μ_A", float(np.abs(images).max()))
+    with_digits("μ_A", float(np.abs(images).max()))  # μ_A is at most about its square
     found, blur = measure(images), _blur(rows)
     lower = product("μ_A", max(1 - H.doubt - 2 * blur, 0.0), found.lower, found.lower)
     upper = product("μ_A", 1 + H.doubt + 3 * blur, found.upper, found.upper)
@@ -290,7 +292,10 @@ def sampled_smoothness(f: Objective, atoms: AtomSet, sampling: object | None = N
     frame, H = dense(moments.frame) @ basis.T, SpanHessian(quadratic, basis, tilt(atoms))
     if not H.clear:
         return Constant(smoothness(f, atoms).upper, Kind.UPPER, serves)
-    largest = float(np.linalg.norm(frame @ H.root, 2))
+    with np.errstate(over="ignore", invalid="ignore"):
+        seen = frame @ H.root
+    with_digits("L_P", float(np.abs(seen).max()))
+    largest = float(np.linalg.norm(seen, 2))
     doubt = moments.rounding + 2 * _blur(frame) + H.doubt + 8 * len(frame) * EPS
     ends = [product("L_P", max(1 + sign * doubt, 0.0), largest, largest) for sign in (-1, 1)]
     return at_most(ends[0], ends[1], serves).stated(moments.confidence)
@@ -302,7 +307,7 @@ def _relative(H: SpanHessian, frame: Array, rounding: float, serves: str) -> Con
         return Constant(0.0, Kind.EXACT if H.singular else Kind.LOWER, serves)
     with np.errstate(over="ignore", invalid="ignore"):
         seen = frame @ H.root
-    in_range("λ_min", float(np.abs(seen).max()))
+    with_digits("λ_min", float(np.abs(seen).max()))
     singular = np.linalg.svd(seen, compute_uv=False)
     error = 4 * len(frame) * EPS * float(singular[0])
     least = max(float(singular[-1]) - error, 0.0), float(singular[-1]) + error

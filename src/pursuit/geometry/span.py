@@ -91,17 +91,18 @@ class SpanHessian:
         """The images of the rows of B, or None where they are no root of the Hessian."""
         if not self.f.isometric:
             return None
-        first = np.asarray(self.f.image(self.basis[0].reshape(self.f.shape)))
-        if first.size * len(self.basis) > IMAGES:
-            return None
-        rows = (self.f.image(d.reshape(self.f.shape)) for d in self.basis)
-        return _normal(_finite(np.array([np.asarray(row).reshape(-1) for row in rows], np.float64)))
+        with np.errstate(over="ignore", invalid="ignore"):
+            first = np.asarray(self.f.image(self.basis[0].reshape(self.f.shape)))
+            if first.size * len(self.basis) > IMAGES:
+                return None
+            rows = [np.asarray(self.f.image(d.reshape(self.f.shape))) for d in self.basis]
+        return _normal(_finite(np.array([row.reshape(-1) for row in rows], np.float64)))
 
     @cached_property
     def _matrix(self) -> Array:
         shape = self.f.shape
-        columns = [np.asarray(self.f.hessian(d.reshape(shape))).reshape(-1) for d in self.basis]
         with np.errstate(over="ignore", invalid="ignore"):
+            columns = [np.asarray(self.f.hessian(d.reshape(shape))).reshape(-1) for d in self.basis]
             H = _finite(self.basis @ _finite(np.array(columns, dtype=np.float64)).T)
         return (H + H.T) / 2
 

@@ -6,14 +6,16 @@ rounding nothing is proved about them: they are estimates then, over the directi
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from math import inf, sqrt
+from typing import Any
 
 import numpy as np
 
 from pursuit.atoms.base import AtomSet
 from pursuit.atoms.sampling import Moments, as_sampling, dense
 from pursuit.base.errors import InputError
-from pursuit.base.lengths import EPS, length
+from pursuit.base.lengths import EPS, TINIEST, length
 from pursuit.base.validation import Array, shaped_array
 from pursuit.geometry.constant import Constant, Kind, at_most, in_range
 from pursuit.geometry.curvature import (
@@ -49,43 +51,77 @@ def gap(f: Objective, atoms: AtomSet, x: object | None = None) -> Constant:
             upper = min(upper, f.value(seen.point) - f.lowest + seen.off)
         return Constant(upper, Kind.UPPER, serves, confidence=mu_A.confidence)
     H = SpanHessian(quadratic, basis_of(atoms), tilt(atoms))
-    parts, noise = _slopes(H, seen)
+    slopes = _slopes(H, seen)
     if not H.clear:
-        half = _estimate("ε_0", H, parts, 1, serves)
+        half = _estimate("ε_0", H, slopes, 1, serves)
         whole = half * half / 2
         return Constant(whole if half == inf else in_range("ε_0", whole), half.kind, serves)
-    with np.errstate(over="ignore"):
-        size = length(parts / H.roots)
-    error = noise / float(H.roots.min())
+    ways = length(slopes.steps(1)), slopes.error(1)
+    size, error = (slopes.scaled(way, 1) for way in ways)
     upper = float((size + error) / (1 - H.doubt))
     lower = float(max(size - error, 0.0) / (1 + H.doubt))
-    ends = lower * lower / 2 - seen.off, in_range("ε_0", upper * upper / 2 + seen.off)
-    return at_most(max(ends[0], 0.0), ends[1], serves)
+    # A square may underflow, and the gap is zero at a minimiser alone.
+    least, most = lower * lower / 2 - seen.off, upper * upper / 2 + seen.off
+    most += TINIEST if upper else 0.0
+    return at_most(max(least - TINIEST, 0.0), in_range("ε_0", most), serves)
 
 
-def _slopes(H: SpanHessian, seen: Slope) -> tuple[Array, float]:
-    """The gradient along the axes of H, and how long its error may be."""
+@dataclass(frozen=True)
+class _Slopes:
+    """The gradient along the axes of H, beside the roots of H's eigenvalues, both in units.
+
+    In powers of two: products of tiny vectors would be zero, those of large ones no numbers, where
+    the steps that follow from them are moderate.
+    """
+
+    parts: Array
+    noise: float
+    """How long the error of the parts may be."""
+    unit: int
+    roots: Array
+    root_unit: int
+
+    def steps(self, power: int, along: Any = slice(None)) -> Array:
+        """H^(−power/2)g along these axes, to be `scaled`."""
+        steps: Array = self.parts[along]
+        for _ in range(power):
+            steps = steps / self.roots[along]
+        return steps
+
+    def error(self, power: int) -> float:
+        """How long the error of those steps may be, along all axes."""
+        return self.noise / float(self.roots.min()) ** power
+
+    def scaled(self, length: float, power: int) -> float:
+        """A length in the unit of steps; inf where it is above the range of floating point."""
+        with np.errstate(over="ignore"):
+            return float(np.ldexp(length, self.unit - power * self.root_unit))
+
+
+def _slopes(H: SpanHessian, seen: Slope) -> _Slopes:
     g = np.asarray(seen.gradient, dtype=np.float64).reshape(-1)
     noise = seen.rounding + sum(H.basis.shape) * EPS * length(g)
     if H.tilt:
         noise += H.tilt * (length(g) + (H.f.L or inf) * length(seen.point))
-    with np.errstate(over="ignore", invalid="ignore"):
-        parts = H.axes.T @ (H.basis @ g)
-    if not np.isfinite(parts).all():
-        raise InputError("f: its slopes along the atoms are out of the range of floating point")
-    return parts, noise * H.stretch
+    of_basis, of_roots = _exponent(H.basis), _exponent(H.roots)
+    of_g = _exponent(g) if g.any() else _exponent(noise)
+    parts = H.axes.T @ (np.ldexp(H.basis, -of_basis) @ np.ldexp(g, -of_g))
+    noise = float(np.ldexp(noise, -of_g)) * float(np.ldexp(H.stretch, -of_basis))
+    return _Slopes(parts, noise, of_g + of_basis, np.ldexp(H.roots, -of_roots), of_roots)
 
 
-def _estimate(name: str, H: SpanHessian, parts: Array, power: int, serves: str) -> Constant:
+def _exponent(array: Array | float) -> int:
+    """k, where the largest of the entries is between 2^(k − 1) and 2^k."""
+    return int(np.frexp(np.abs(array).max(initial=0.0))[1])
+
+
+def _estimate(name: str, H: SpanHessian, slopes: _Slopes, power: int, serves: str) -> Constant:
     """‖H^(−power/2)g‖ over the directions that are clear; +inf with a slope along another."""
     flat = H.drowned
-    if length(parts[flat]) > FLAT * length(parts):
+    if length(slopes.parts[flat]) > FLAT * length(slopes.parts):
         return Constant(inf, Kind.UPPER, serves)
-    steps = parts[~flat]
-    with np.errstate(over="ignore"):
-        for _ in range(power):
-            steps = steps / H.roots[~flat]
-    return Constant(in_range(name, length(steps)), Kind.ESTIMATE, serves)
+    size = slopes.scaled(length(slopes.steps(power, ~flat)), power)
+    return Constant(in_range(name, size), Kind.ESTIMATE, serves)
 
 
 def level_radius(f: Objective, atoms: AtomSet, x0: object | None = None) -> Constant:
@@ -139,26 +175,26 @@ def _distance(
         return _to_minimiser(H, seen, moments, serves)
     # Of many minimisers, the one that is nearest in the P-norm.
     H = SpanHessian(quadratic, dense(moments.frame), tilt(atoms))
-    parts, noise = _slopes(H, seen)
+    slopes = _slopes(H, seen)
     if H.deep_doubt >= 1:
-        return _estimate(_DISTANCE, H, parts, 2, serves)
-    with np.errstate(over="ignore"):
-        size = length(parts / H.roots / H.roots)
-    error = noise / float(H.roots.min()) / float(H.roots.min())
+        return _estimate(_DISTANCE, H, slopes, 2, serves)
+    ways = length(slopes.steps(2)), slopes.error(2)
+    size, error = (slopes.scaled(way, 2) for way in ways)
     return _around(size, error, H.deep_doubt, moments.rounding, serves)
 
 
 def _to_minimiser(H: SpanHessian, seen: Slope, moments: Moments, serves: str) -> Constant:
     """‖H⁻¹g‖_P: the only minimiser is found in coordinates that know nothing of P."""
-    parts, noise = _slopes(H, seen)
-    dual, doubt, least = dense(moments.dual), H.deep_doubt, float(H.roots.min())
+    slopes = _slopes(H, seen)
+    dual, doubt = dense(moments.dual), H.deep_doubt
     with np.errstate(over="ignore", invalid="ignore"):
-        step = (H.axes @ (parts / H.roots / H.roots)) @ H.basis
-        size = in_range(_DISTANCE, length(dual @ step))
+        step = (H.axes @ slopes.steps(2)) @ H.basis
+        size = in_range(_DISTANCE, slopes.scaled(length(dual @ step), 2))
     if doubt >= 1:
         return Constant(size, Kind.ESTIMATE, serves)
-    wrong = doubt / (1 - doubt) * length(step) + noise / least / least
-    return _around(size, wrong * length(dual), 0.0, moments.rounding, serves)
+    wrong = doubt / (1 - doubt) * length(step) + slopes.error(2)
+    error = slopes.scaled(wrong * length(dual), 2)
+    return _around(size, error, 0.0, moments.rounding, serves)
 
 
 def _around(size: float, error: float, doubt: float, rounding: float, serves: str) -> Constant:

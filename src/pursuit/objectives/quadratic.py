@@ -10,7 +10,7 @@ import numpy as np
 
 from pursuit.atoms.base import Atom, AtomSet, FiniteAtoms
 from pursuit.base.errors import InputError
-from pursuit.base.lengths import EPS, length
+from pursuit.base.lengths import EPS, TINIEST, length
 from pursuit.base.precision import norm, peak
 from pursuit.base.products import times
 from pursuit.base.threads import single_threaded_blas
@@ -194,7 +194,9 @@ class LeastSquares(ThroughImage, QuadraticObjective):
         terms = magnitudes(self.A, x)
         pulled = magnitudes(self.A.T, np.abs(residual) + terms)
         operations = 4 + int(sum(self.A.shape))
-        return operations * EPS * length(pulled + self.l2 * np.abs(x))
+        rounding = operations * EPS * length(pulled + self.l2 * np.abs(x))
+        # Products with A may underflow, and are zero for certain where there is no residual.
+        return max(rounding, operations**2 * TINIEST) if residual.any() else rounding
 
     def pull(self, image: Array) -> Array:
         if not self.l2:
