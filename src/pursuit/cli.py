@@ -101,8 +101,7 @@ def main() -> None:
         raise SystemExit(error.exit_code) from None
     except typer.Abort:  # Ctrl-C, where typer is an older one
         raise SystemExit(130) from None
-    if code:
-        raise SystemExit(code)
+    raise SystemExit(code or 0)
 
 
 if __name__ == "__main__":
