@@ -68,7 +68,8 @@ class Rate:
         """The bound at an iteration or an array of them; +inf before `first`."""
         t = np.asarray(t, dtype=np.float64)
         early = t < self.first
-        return np.where(early, np.inf, self.bound(np.where(early, self.first, t)))[()]
+        with np.errstate(over="ignore"):  # a bound that is no number is infinite
+            return np.where(early, np.inf, self.bound(np.where(early, self.first, t)))[()]
 
     @property
     def confidence(self) -> float:

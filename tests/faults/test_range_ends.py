@@ -30,6 +30,7 @@ from pursuit import (
     Union,
     encode,
     geometry,
+    rates,
     solve,
 )
 from pursuit.methods import matching_pursuit
@@ -156,6 +157,33 @@ def test_curvatures_that_underflow_or_overflow_are_refused():
     steep = Quadratic(np.diag([1e162, 0.0]), np.array([1.0, 0.0]))
     with pytest.raises(InputError, match=r"^f: its Hessian on lin\(A\) is out of the range"):
         geometry.distance(steep, Dictionary(1e176 * np.eye(2)))
+
+
+@pytest.mark.parametrize("rare", [5e-324, 1e-310, 1e-200])
+def test_directions_that_are_drawn_too_rarely_are_refused(rare):
+    p, atoms = np.array([0.5, 0.5 - rare, rare]), Dictionary(np.eye(3) + np.eye(3, k=1))
+    for constant in (geometry.sampling_quality, geometry.nu_random, geometry.leverage):
+        with pytest.raises(InputError, match=r"^sampling: a direction is drawn too rarely"):
+            constant(atoms, p)
+    if rare == 1e-200:  # coordinates need no squares
+        assert geometry.sampling_quality(Coordinates(3), p) == pytest.approx(rare)
+        return
+    with pytest.raises(InputError, match=r"^sampling: a direction is drawn too rarely"):
+        geometry.sampling_quality(Coordinates(3), p)
+    with pytest.raises(InputError, match=r"^ν′: it is above the range"):
+        geometry.nu_random(Coordinates(3), p)
+
+
+def test_rare_atoms_in_directions_that_are_drawn_often_are_no_matter():
+    p, atoms = np.array([0.5, 0.5, 1e-310]), Dictionary([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]])
+    assert geometry.leverage(atoms, p) == pytest.approx([2, 2, 4])
+    assert geometry.sampling_quality(atoms, p) == pytest.approx(1 / 4)
+
+
+def test_a_rate_above_the_range_is_infinite():
+    given = {"L_A": 1e100, "R_A": 1.0, "δ̂²": 1e-300}
+    rate = rates.theorem_4(SquaredDistance(np.ones(2)), Coordinates(2), given=given)
+    assert np.array_equal(rate(np.arange(1, 4)), [np.inf] * 3)
 
 
 @pytest.mark.parametrize("most", [2**70, 10**400], ids=["2**70", "10**400"])

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from sys import float_info
 from typing import Any
 
 import numpy as np
@@ -22,6 +23,8 @@ BLOCK = 256
 """Atoms are drawn in blocks of this size."""
 CONFIDENCE = 0.999
 """With which statements hold that were made from draws."""
+RAREST = 2.0**-500
+"""Of a direction that is drawn less often than this the leverage has no square."""
 
 
 class Sampling:
@@ -171,6 +174,7 @@ class Moments:
             frame, dual = size * found.frame, found.transform.T / size
         if not np.isfinite(dual).all():
             raise InputError("atoms: the inverses of their norms are out of the range of numbers")
+        _moderate(leverage)
         if atoms.lin.basis is not None:
             frame, dual = frame @ atoms.lin.basis, dual @ atoms.lin.basis
         return Moments(frame, dual, leverage, found.rounding)
@@ -181,11 +185,12 @@ class Moments:
         from scipy.sparse import diags_array
 
         axes = np.flatnonzero(entries)
+        with np.errstate(over="ignore"):
+            w = _moderate(1 / entries[axes], float_info.min)
         frame, dual = (
             diags_array(diagonal, format="csr")[axes]
             for diagonal in (np.sqrt(entries), np.sqrt(1 / np.where(entries, entries, np.inf)))
         )
-        w = 1 / entries[axes]
         return Moments(frame, dual, w if finite else np.unique(w))
 
     @property
@@ -206,6 +211,16 @@ class Moments:
         """‖x‖_P² = xᵀPx."""
         s = self.dual @ x.reshape(-1)
         return float(s @ s)
+
+
+def _moderate(leverage: Array, rarest: float = RAREST) -> Array:
+    """Leverages with which the constants can be computed."""
+    if not leverage.max() <= 1 / rarest:
+        raise InputError(
+            "sampling: a direction is drawn too rarely for second moments in float64; expected "
+            f"probabilities of at least {rarest:.3g}, or zero"
+        )
+    return leverage
 
 
 def dense(factor: Any) -> Array:

@@ -85,9 +85,11 @@ def e_optimal(rows: Array, steps: int) -> tuple[Array, float]:
         scaled = (rows @ axes) * (spectrum / spectrum[0]) ** (-k / 2)
         gain = np.einsum("ij,ij->i", scaled, scaled)
         total = float(q @ gain)
-        if not total > 0:  # rows that are too far apart for a square
+        with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
+            share = gain / total
+        if not np.isfinite(share).all():  # rows that are too far apart for a square
             break
-        q = q * (gain / total) ** (2 / k)
+        q = q * share ** (2 / k)
         q /= q.sum()
     # Singular values see the smallest eigenvalue to full relative precision.
     singular = np.linalg.svd(np.sqrt(best_q)[:, None] * rows, compute_uv=False)

@@ -128,7 +128,7 @@ def _least_weights(atoms: FiniteAtoms, x: Array) -> tuple[float, float]:
     weights = solved.x[: len(norms)] - solved.x[len(norms) :]
     weights = weights + np.linalg.lstsq(directions, target - directions @ weights, rcond=None)[0]
     y = solved.eqlin.marginals
-    with np.errstate(divide="ignore", invalid="ignore"):
+    with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
         peak = float(np.nanmax(np.abs(y @ directions) / cost))
     lower = float(y @ target) / peak if peak else 0.0
     upper = float(cost @ np.abs(weights))

@@ -27,7 +27,7 @@ def nu_random(atoms: AtomSet, sampling: object | None = None) -> Constant:
     sampling = as_sampling(atoms, sampling)
     form = sampling.closed_form
     if form is not None:
-        return Constant(1 / form.quality, Kind.EXACT, serves)
+        return Constant(product("ν′", 1.0, over=form.quality), Kind.EXACT, serves)
     finite = atoms.finite
     if finite is None:
         return _of_draws(atoms, sampling, serves)
@@ -41,7 +41,8 @@ def nu_random(atoms: AtomSet, sampling: object | None = None) -> Constant:
     _, upper = _enclosed((largest + noise) ** 2, found.rounding, moments.rounding)
     most = _enclosed(float(heavy.max()), moments.rounding)[1]
     if moments.rounding >= 1:  # w_j ≤ 1/p_j is all that is known
-        most = float(((norms / size) ** 2 / sampling.p).max()) if sampling.p.all() else inf
+        with np.errstate(over="ignore", divide="ignore"):
+            most = float(((norms / size) ** 2 / sampling.p).max()) if sampling.p.all() else inf
     ends = [product("ν′", end, size, size) for end in (lower, min(upper, most))]
     return at_most(ends[0], ends[1], serves)
 
