@@ -641,7 +641,7 @@ def _judge(
 
 
 @inlined
-def _doubtful(rules: PursuitRules, block: Block, found: Outcome, r: int) -> float:
+def _doubtful(rules: PursuitRules, block: Block, found: Outcome, r: int) -> Any:
     """‖residual‖² below which a difference of squares has lost digits of it: of ‖signal‖², or of
     coefficients far above it, of atoms that nearly cancel."""
     weight = _weight(found, r)
