@@ -90,6 +90,15 @@ def test_free_abundances_of_nearly_dependent_endmembers_fit_to_the_last_digit():
     assert found.residual_norms.max() < 1e-13
 
 
+@pytest.mark.parametrize("spread", [1e-14, 3e-14, 1e-13])
+def test_free_abundances_do_not_follow_what_rounding_made_of_endmembers(spread):
+    rng = np.random.default_rng(0)
+    endmembers = 1 + spread * rng.standard_normal((11, 6))
+    pixels = rng.random((8, 11)) @ endmembers
+    found = unmix(pixels, endmembers, "none")
+    assert (found.residual_norms < 1e-11 * found.pixel_norms).all()
+
+
 def test_constants_out_of_range_are_refused():
     atoms = Dictionary(1e200 * np.eye(2))
     with pytest.raises(InputError, match=r"^‖d‖_\{A\*\}: "):

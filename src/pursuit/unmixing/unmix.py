@@ -27,8 +27,10 @@ if TYPE_CHECKING:
 
 LARGEST = 1e250
 """The largest number that a pixel or an endmember may hold."""
-CORRECTIONS = 2
+CORRECTIONS = 3
 """Each divides what rounding left by the inverse of eps times the condition of the endmembers."""
+DEPENDENT = 64 * float(np.finfo(np.float64).eps)
+"""A direction of endmembers at unit norm below this share of their main one is rounding."""
 BLOCK = 1024
 """Pixels looked at together when fits are compared with measurements."""
 
@@ -211,7 +213,7 @@ def _free(job: _UnmixTask) -> Array:
     nearly depend on each other.
     """
     unit, norms = unit_rows(job.endmembers)
-    inverse = np.linalg.pinv(unit)
+    inverse = np.linalg.pinv(unit, rcond=DEPENDENT)
     dtype = np.result_type(job.pixels, job.endmembers)
     abundances = np.empty((len(job.pixels), len(unit)), dtype)
 
