@@ -255,3 +255,28 @@ def test_a_number_of_steps_that_is_none_is_refused(value):
 def test_an_object_that_fails_is_named_by_its_class(argument, call):
     with pytest.raises(InputError, match=rf"^{argument}: expected .*got a Failing$"):
         call(Failing())
+
+
+FITTED = {
+    "regressor": lambda X, y: estimators.PursuitRegressor().fit(X, y),
+    "classifier": lambda X, y: estimators.PursuitClassifier().fit(X, y),
+    "pursuit": lambda X, y: estimators.OrthogonalMatchingPursuit().fit(X, y),
+    "coder": lambda X, y: estimators.PursuitCoder(ROWS).fit(X).transform(X),
+}
+
+
+@pytest.mark.parametrize("kind", [*NO_NUMBERS, "an array that fails", "an array without a key"])
+@pytest.mark.parametrize("model", FITTED)
+def test_models_refuse_numbers_that_only_signal_and_arrays_that_fail(model, kind):
+    y = LABELS if model == "classifier" else Y
+    X = (NO_NUMBERS | ODD)[kind](SIGNALS)
+    with pytest.raises(ValueError, match=r"\bX\b"):
+        FITTED[model](X, y)
+    if model != "coder":
+        with pytest.raises(ValueError, match=r"\by\b|label|Unknown"):
+            FITTED[model](SIGNALS, (NO_NUMBERS | ODD)[kind](y))
+
+
+def test_answers_beyond_the_type_of_the_features_are_refused():
+    with pytest.raises(InputError, match=r"^y: expected numbers in the range of float32"):
+        estimators.PursuitRegressor().fit(SIGNALS.astype(np.float32), Y * 1e60)

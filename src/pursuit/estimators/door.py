@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -38,13 +40,18 @@ class Checked:
         """X, a sample in each row; `reset` where the estimator is fitted to it."""
         if not reset:
             check_is_fitted(self)
-        return validate_data(self, _sound("X", X), reset=reset, **self._kinds)
+        with checking("X"):
+            return validate_data(self, _sound("X", X), reset=reset, **self._kinds)
 
     def _pairs(self, X: Any, y: Any, *, numeric: bool = True, **checks: Any) -> tuple[Any, Array]:
         """X and y to be fitted to; numbers of y are of the type of X."""
-        X, y = _sound("X", X), _sound("y", y)
-        X, y = validate_data(self, X, y, y_numeric=numeric, **self._kinds, **checks)
-        return X, np.asarray(y, X.dtype) if numeric else np.asarray(y)
+        with checking("X, y"):
+            X, y = _sound("X", X), _sound("y", y)
+            X, y = validate_data(self, X, y, y_numeric=numeric, **self._kinds, **checks)
+            target = np.asarray(y, X.dtype) if numeric else np.asarray(y)
+        if numeric and not np.isfinite(target).all():
+            raise InputError(f"y: expected numbers in the range of {X.dtype}, the type of X")
+        return X, target
 
     @property
     def _kinds(self) -> dict[str, Any]:
@@ -54,7 +61,21 @@ class Checked:
 
 def numbers(name: str, value: Any, dtype: Any = FLOATS, **checks: Any) -> Any:
     """An argument as an array, checked as scikit-learn does."""
-    return check_array(_sound(name, value), dtype=dtype, input_name=name, **checks)
+    with checking(name):
+        return check_array(_sound(name, value), dtype=dtype, input_name=name, **checks)
+
+
+@contextmanager
+def checking(name: str) -> Iterator[None]:
+    """Let scikit-learn say what is wrong with arrays, and not what an object fails with."""
+    try:
+        # What no type of ours has, and a signalling NaN, are infinite or NaN to it, no warning.
+        with np.errstate(over="ignore", invalid="ignore"):
+            yield
+    except (TypeError, ValueError):
+        raise
+    except Exception as error:
+        raise InputError(f"{name}: expected arrays of numbers ({error!s:.120})") from error
 
 
 def _sound(name: str, value: Any) -> Any:
@@ -68,7 +89,10 @@ def sample_weights(sample_weight: Any, X: Any) -> Array | None:
     if sample_weight is None:
         return None
     refuse_mask("sample_weight", sample_weight)
-    weights: Array = _check_sample_weight(sample_weight, X, dtype=X.dtype, ensure_non_negative=True)
+    with checking("sample_weight"):
+        weights: Array = _check_sample_weight(
+            sample_weight, X, dtype=X.dtype, ensure_non_negative=True
+        )
     if not weights.any():
         raise InputError("sample_weight: expected numbers that are not all zero, got zeros alone")
     return weights

@@ -12,7 +12,7 @@ from sklearn.utils.multiclass import check_classification_targets
 
 from pursuit.base.errors import InputError
 from pursuit.base.validation import Array
-from pursuit.estimators.door import Checked
+from pursuit.estimators.door import Checked, checking
 
 ULPS = 8
 """A column whose spread is so many units in the last place of its size is constant."""
@@ -128,7 +128,8 @@ class LabelPrediction(LinearPrediction):
     def _labelled(self, X: Any, y: Any) -> tuple[Any, Array]:
         """X and the labels; sets `classes_`."""
         X, y = self._pairs(X, y, numeric=False)
-        check_classification_targets(y)
+        with checking("y"):
+            check_classification_targets(y)
         self.classes_ = np.unique(y)
         if len(self.classes_) < 2:
             raise InputError(f"y: expected labels of two classes, got one class: {y[0]}")
