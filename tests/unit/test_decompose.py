@@ -236,6 +236,16 @@ def test_a_row_that_is_no_atom_of_the_signal_is_refused(tmp_path, row):
         Book.load(kept_row(tmp_path / "b.npz", row))
 
 
+@pytest.mark.parametrize("values", [[1 + 1j], [[1.0]], ["1"], [b"1"], 1.0])
+def test_a_column_that_is_none_is_refused(tmp_path, values):
+    book = decompose(soft(), 100.0, 10, scales=(64,))[:0]
+    listed = {name: np.ones(1) for name in COLUMNS}
+    listed["amplitude"] = np.array(values)
+    save_archive(tmp_path / "b.npz", BOOK, facts(book), listed)
+    with pytest.raises(InputError, match=r"book: .* is not a book \(amplitude "):
+        Book.load(tmp_path / "b.npz")
+
+
 def test_an_atom_far_above_half_the_rate_is_not_drawn(tmp_path):
     book = Book.load(kept_row(tmp_path / "b.npz", "0,0,1e300,1,64,0,1"))
     assert len(book) == 1

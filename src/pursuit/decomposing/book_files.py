@@ -13,7 +13,7 @@ from pursuit.atoms.gabor import LONGEST
 from pursuit.base.archive import ArchiveKind, load_archive, save_archive, whole_file
 from pursuit.base.errors import InputError
 from pursuit.base.paths import named, path_of
-from pursuit.base.validation import Array, count, positive
+from pursuit.base.validation import REAL_KINDS, Array, count, positive
 from pursuit.decomposing.book import COLUMNS, WHOLE, Book, facts
 
 BOOK = ArchiveKind("book", "a book", "pursuit book", format=1)
@@ -104,6 +104,8 @@ def _checked(path: str, columns: dict[str, Array], about: dict[str, Any]) -> Boo
 
 
 def _column(name: str, values: Array) -> Array:
+    if values.ndim != 1 or values.dtype.kind not in REAL_KINDS:
+        raise ValueError(f"{name} is no column of real numbers")
     if not np.isfinite(values).all():
         raise ValueError(f"{name} is not a number everywhere")
     if name in WHOLE and not ((values == np.rint(values)) & (np.abs(values) < 2**53)).all():
