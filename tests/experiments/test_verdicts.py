@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from pursuit.experiments import verdicts
 from pursuit.experiments.curves import CONTESTANTS, Curve, Panel, grid_up_to
 from pursuit.experiments.documents import as_json, as_markdown, cases
 from pursuit.experiments.verdicts import ahead, divergence, judge, lead
@@ -132,6 +133,18 @@ def test_the_lead_of_steepest_is_counted_in_iterations_and_compared_between_dime
     swapped = [panel_of("high", 100, mp=mp, rp=half), panel_of("low", 6, mp=mp, rp=eighth)]
     assert verdict(swapped, claim, case).verdict == "does not hold at accuracy 0.01"
     assert verdict([high], claim, case).verdict == "not judged"
+
+
+def test_a_verdict_says_at_which_accuracies_it_holds():
+    levels = [0.1, 0.01, 0.001]
+    for better, said in (
+        ([True, True, True], "holds at accuracies 0.1 to 0.001"),
+        ([False, True, True], "holds from accuracy 0.01 to 0.001"),
+        ([True, False, True], "holds at accuracy 0.001 alone"),
+        ([True, True, False], "does not hold at accuracies 0.1 to 0.001"),
+    ):
+        assert verdicts._from_accuracy(better, levels) == said
+    assert verdicts._from_accuracy([True], [0.1]) == "holds at accuracy 0.1"
 
 
 def test_a_lead_is_not_told_from_accuracies_that_take_a_handful_of_iterations():

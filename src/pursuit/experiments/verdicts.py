@@ -284,6 +284,8 @@ def _from_accuracy(better: list[bool], levels: list[float]) -> str:
     if not better[-1]:
         return f"{FAILS} at {span}"
     since = len(better) - better[::-1].index(False)
+    if since == len(levels) - 1:
+        return f"{HOLDS} at accuracy {levels[-1]:g} alone"
     return f"{HOLDS} from accuracy {levels[since]:g} to {levels[-1]:g}"
 
 
