@@ -23,6 +23,7 @@ from pursuit import (
     Logistic,
     Method,
     Plain,
+    Quadratic,
     Random,
     Replay,
     SquaredDistance,
@@ -158,6 +159,18 @@ def test_f_may_fall_without_end_outside_of_the_cone(method):
     assert result.status is Status.CONVERGED
     assert result.x.tolist() == [0.0, 0.0]
     assert len(result.support) == 0
+
+
+@pytest.mark.parametrize("seed", [15, 32, 35, 36])
+def test_orthogonal_pursuit_goes_along_flat_directions_that_the_cone_ends(seed):
+    """b is not in the range of H: atoms that depend on others have slopes of their own."""
+    rng = np.random.default_rng(seed)
+    root, b = rng.standard_normal((4, 7)), rng.standard_normal(7)
+    result = solve(Quadratic(root.T @ root, b), Cone(Coordinates(7)), "orthogonal")
+    slopes = root.T @ (root @ result.x) - b
+    assert result.status is Status.CONVERGED
+    assert slopes.min() >= -1e-9
+    assert np.abs(slopes[result.support]).max() <= 1e-9
 
 
 # At the end ---------------------------------------------------------------------------------

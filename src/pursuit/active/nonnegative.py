@@ -10,6 +10,7 @@ atoms that the correction began with.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from math import sqrt
 
 import numpy as np
 
@@ -20,6 +21,10 @@ from pursuit.base.growing import Table
 from pursuit.base.validation import Array
 from pursuit.points.base import Point
 from pursuit.rules.run import Progress, Run
+
+STEEP = 100
+"""How much larger than what the rounding of H and b may make of it a slope has to be where a
+quadratic is flat."""
 
 
 @dataclass
@@ -68,7 +73,7 @@ class ConeCorrective:
             z = int(np.argmax(np.abs(slopes)))
             c = float(slopes[z])
             known = self.span.negligible(z, c, x, self.memory) or z in self.span.places
-            if known or self._admit(x, z):
+            if known or self._admit(x, z) or self._exchange(x, z, c):
                 return z, c, self._correct(x)
             self.memory.aside = np.append(self.memory.aside, z)
 
@@ -104,6 +109,33 @@ class ConeCorrective:
         self.factor.push(y, pivot)
         self._take(entry)
         return True
+
+    def _exchange(self, x: Point, z: int, c: float) -> bool:
+        """Let in an atom that f does not tell from Σ shares·z_i but by a slope, for one of these.
+
+        A quadratic that is flat there falls along z − Σ shares·z_i until a coefficient is zero.
+        """
+        if self.span.gram is None:
+            return False
+        shares = self.factor.solve(self.span.measure(x, z).column)
+        slope = c - float(shares @ x.correlations()[self.span.index])
+        coef = self.span.coefficients(x).astype(np.float64)
+        ahead = np.where(shares > 0, coef, np.inf) / np.where(shares > 0, shares, 1.0)
+        if not slope < -self._drowned(x, z) or not np.isfinite(ahead).any():
+            return False
+        k = int(np.argmin(ahead))
+        way = float(ahead[k])
+        delta = np.minimum(way * shares, coef)
+        delta[k] = coef[k]
+        self.span.move(x, delta)
+        x.move(-way, z)
+        self._let_go(x)
+        return self._admit(x, z)
+
+    def _drowned(self, x: Point, z: int) -> float:
+        """A slope where f is flat that may be rounding of the data: in proportion to √eps."""
+        length = 1.0 if self.span.lengths is None else float(self.span.lengths[z])
+        return STEEP * sqrt(EPS[x.coef.dtype]) * (self.memory.first_oracle or 0.0) * length
 
     def _take(self, entry: Entry) -> None:
         self.span.add(entry)
