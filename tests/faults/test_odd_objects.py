@@ -52,7 +52,7 @@ DOORS = {
 
 def signalling(dtype, bits):
     def spoil(array):
-        spoilt = array.astype(dtype)
+        spoilt = np.array(array, dtype, order="C")
         spoilt.reshape(-1).view(f"u{spoilt.itemsize}")[-1] = bits
         return spoilt
 
@@ -225,14 +225,14 @@ def test_a_number_of_jobs_that_is_none_is_refused(model, value):
         CHOSEN[model](n_jobs=value, cv=3)
 
 
-@pytest.mark.parametrize("value", ["nonsense", 3, [], np.array(2)])
+@pytest.mark.parametrize("value", ["nonsense", 3, [], np.array(2), Failing()])
 @pytest.mark.parametrize("model", ["PursuitRegressorCV", "PursuitClassifierCV"])
 def test_a_score_that_is_none_is_refused(model, value):
     with pytest.raises(InputError, match=r"^scoring: expected "):
         CHOSEN[model](scoring=value, cv=3)
 
 
-@pytest.mark.parametrize("value", ["3", [None], 1.5])
+@pytest.mark.parametrize("value", ["3", [None], 1.5, Failing()])
 def test_a_random_state_that_is_none_is_refused(value):
     with pytest.raises(InputError, match=r"^random_state: expected "):
         estimators.PursuitDictionary(2, random_state=value).fit(SIGNALS)

@@ -157,7 +157,7 @@ def seed(random_state: Any) -> int:
         return count("random_state", random_state)
     try:
         generator = check_random_state(random_state)
-    except (TypeError, ValueError):
+    except Exception:  # also of an object that fails to say what it is
         raise InputError(
             f"random_state: expected an integer, a RandomState or None, got {shown(random_state)}"
         ) from None

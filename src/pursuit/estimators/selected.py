@@ -124,7 +124,7 @@ def _check_scoring(scoring: Any) -> None:
     if isinstance(scoring, str) or not (scoring is None or callable(scoring)):
         try:
             get_scorer(scoring)
-        except (TypeError, ValueError):
+        except Exception:  # also of an object that fails to say what it is
             raise InputError(
                 f"scoring: expected the name of a scorer, or one, got {shown(scoring)}"
             ) from None
