@@ -209,7 +209,9 @@ def _decompose(case: Case) -> None:
     """A sound to a book, and the book back to sound."""
     shape = (case.whole(64, 300),) if case.chance(0.6) else (2, case.whole(64, 300))
     samples = case.rng.standard_normal(shape) * case.pick(1.0, 1e-3, 1e200)
-    sound, book, back = (case.folder / name for name in ("s.npy", "book.npz", "back.npy"))
+    sound, book, back = (
+        case.folder / name for name in ("s.npy", case.pick("book.npz", "book.csv"), "back.npy")
+    )
     np.save(sound, samples)
     if case.chance(0.1) and damaged(case, sound):
         case.odd.append("damaged")

@@ -13,17 +13,27 @@ from scipy.sparse import csr_array
 
 import pursuit
 from fuzz.generators import Array
-from pursuit import certificates, geometry, methods, rates, unmixing
+from pursuit import InputError, certificates, geometry, methods, rates, unmixing
 
 
 @dataclass(frozen=True)
 class Door:
-    """A callable, its arrays, its other arguments, and what of its answer is compared."""
+    """A callable, its arrays, its other arguments, and what of its answer is compared.
+
+    `sparse` are the arrays that it takes as sparse ones alone. What is `lenient` may take what is
+    no array of numbers for one, as scikit-learn does with texts of numbers.
+    """
 
     call: Callable[..., Any]
     arrays: dict[str, Array]
     others: dict[str, Any] = field(default_factory=dict)
     compared: Callable[[Any], Any] = repr
+    sparse: frozenset[str] = frozenset()
+    lenient: bool = False
+
+    def plain(self, name: str) -> Any:
+        """An array as the callable takes it."""
+        return csr_array(self.arrays[name]) if name in self.sparse else self.arrays[name].copy()
 
 
 def _bytes(*names: str) -> Callable[[Any], bytes]:
@@ -33,39 +43,41 @@ def _bytes(*names: str) -> Callable[[Any], bytes]:
 _RNG = np.random.default_rng(5)
 Z, S, B = _RNG.standard_normal((7, 4)), _RNG.random((5, 4)), _RNG.random(4)
 X, Y, H = _RNG.standard_normal((6, 4)), _RNG.random(6), np.diag([1.0, 2.0, 3.0, 4.0])
-SIGNS, P, SPARSE = np.array([0, 1, 1, 0, 1, 0.0]), np.full(7, 1 / 7), csr_array(np.round(X, 1))
+SIGNS, P, FEW = np.array([0, 1, 1, 0, 1, 0.0]), np.full(7, 1 / 7), np.round(X, 1)
 
 
 @cache
 def doors() -> dict[str, Door]:
     known = _objectives() | _sets() | _structured() | _runs() | _learning() | _spaces()
-    return known | _constants() | _theorems()
+    return known | _constants() | _theorems() | _estimators()
 
 
 def _objectives() -> dict[str, Door]:
     left, right = X[:, :2], H[:, :2]
-    dense = lambda answer: answer.toarray().tobytes()  # noqa: E731
+    dense = lambda answer: _rounded(answer.toarray())  # noqa: E731
     functions = {"value": np.sum, "gradient": np.ones_like, "shape": 3, "L": 1.0}
     return {
         "SquaredDistance": Door(pursuit.SquaredDistance, {"b": B}, {}, _bytes("b")),
-        "LeastSquares": Door(pursuit.LeastSquares, {"A": X, "b": Y}, {}, _bytes("b")),
+        "LeastSquares": Door(pursuit.LeastSquares, {"A": X, "b": Y}, {}, _slope),
         "Quadratic": Door(pursuit.Quadratic, {"H": H, "b": B}, {}, _bytes("H", "b")),
-        "Logistic": Door(
-            pursuit.Logistic, {"X": X, "y": SIGNS, "weights": Y}, {"l2": 1.0}, _bytes("y")
-        ),
+        "Logistic": Door(pursuit.Logistic, {"X": X, "y": SIGNS, "weights": Y}, {"l2": 1.0}, _slope),
         "Huber": Door(
-            pursuit.Huber, {"X": X, "y": Y, "weights": Y}, {"delta": 1.0, "l2": 0.1}, _bytes("y")
+            pursuit.Huber, {"X": X, "y": Y, "weights": Y}, {"delta": 1.0, "l2": 0.1}, _slope
         ),
-        "SquaredHinge": Door(pursuit.SquaredHinge, {"X": X, "y": SIGNS}, {"l2": 1.0}, _bytes("y")),
-        "Poisson": Door(
-            pursuit.Poisson, {"X": X, "y": Y}, {"l2": 1.0, "intercept": True}, _bytes("y")
-        ),
+        "SquaredHinge": Door(pursuit.SquaredHinge, {"X": X, "y": SIGNS}, {"l2": 1.0}, _slope),
+        "Poisson": Door(pursuit.Poisson, {"X": X, "y": Y}, {"l2": 1.0, "intercept": True}, _slope),
         "L1": Door(pursuit.L1, {"weights": P}, {}, _bytes("weights")),
         "Box": Door(pursuit.Box, {"lower": -P, "upper": P}, {}, _bytes("lower", "upper")),
-        "MatrixDistance": Door(pursuit.MatrixDistance, {"B": X}),
-        "MatrixEntries": Door(pursuit.MatrixEntries, {}, {"B": SPARSE}),
+        "MatrixDistance": Door(pursuit.MatrixDistance, {"B": X}, {}, _slope),
+        "MatrixEntries": Door(
+            pursuit.MatrixEntries, {"B": X}, {}, _bytes("entries"), frozenset({"B"})
+        ),
         "SparsePlusLowRank": Door(
-            pursuit.SparsePlusLowRank, {"left": left, "right": right}, {"sparse": SPARSE}, dense
+            pursuit.SparsePlusLowRank,
+            {"left": left, "right": right, "sparse": FEW},
+            {},
+            dense,
+            frozenset({"sparse"}),
         ),
         "Function": Door(pursuit.Function, {}, functions),
     }
@@ -95,7 +107,11 @@ def _structured() -> dict[str, Door]:
         "Shifts": Door(pursuit.Shifts, {"templates": Z}, {"shape": 9}, _bytes("templates")),
         "Operator": Door(pursuit.Operator, columns, {"shape": 4}, _bytes("norms")),
         "SparseDictionary": Door(
-            pursuit.SparseDictionary, {}, {"atoms": SPARSE, "shape": 4}, _bytes("norms")
+            pursuit.SparseDictionary,
+            {"atoms": FEW},
+            {"shape": 4},
+            lambda atoms: _rounded(atoms.norms),
+            frozenset({"atoms"}),
         ),
         "Union": Door(lambda sets: pursuit.Union(atoms, sets), {}, {"sets": atoms}),
         "Gabor": Door(pursuit.Gabor, {}, windows),
@@ -153,7 +169,74 @@ def _spaces() -> dict[str, Door]:
 
 
 def _rounded(w: Any) -> bytes:
-    return w.round(9).tobytes()
+    return (np.asarray(w).round(9) + 0.0).tobytes()
+
+
+def _slope(f: Any) -> bytes:
+    """The gradient somewhere: no two matrices have the same."""
+    return _rounded(f.gradient(np.arange(1.0, 1 + np.prod(f.shape)).reshape(f.shape)))
+
+
+def _estimators() -> dict[str, Door]:
+    """What scikit-learn does not check: arguments that are no arrays."""
+    from pursuit import estimators
+
+    greedy = {"n_nonzero": 2, "l2": 0.1, "fit_intercept": True, "unit_atoms": True}
+    chosen = {"max_nonzero": 2, "criterion": "cv", "cv": 3, "scoring": None, "rule": "best"}
+    bent = {"l1_ratio": 1.0, "positive": False, "tol": 1e-12, "max_iter": 99, "fit_intercept": True}
+    few = {"n_nonzero_coefs": 2, "tol": None, "fit_intercept": True, "unit_atoms": True}
+    folds = {"cv": 3, "max_iter": 2, "n_jobs": None, "unit_atoms": True, "positive": False}
+    loss = {"loss": "squared", "delta": 1.35}
+    coded = {"method": "orthogonal", "n_nonzero": 2, "sparse_output": False, "n_jobs": None}
+    learnt = {"n_components": 2, "method": "online", "n_nonzero": 1, "passes": 1, "random_state": 0}
+    made: dict[str, tuple[dict[str, Any], Array]] = {
+        "PursuitRegressor": (greedy | loss, Y),
+        "PursuitClassifier": (greedy, SIGNS),
+        "PursuitRegressorCV": (chosen | loss | {"n_jobs": None}, Y),
+        "PursuitClassifierCV": (chosen | {"n_jobs": None}, SIGNS),
+        "PenalisedRegressor": ({"alpha": 0.1} | bent | loss, Y),
+        "PenalisedClassifier": ({"C": 1.0} | bent, SIGNS),
+        "OrthogonalMatchingPursuit": (few | {"precompute": "auto"}, Y),
+        "OrthogonalMatchingPursuitCV": (folds, Y),
+        "PursuitCoder": (coded, Y),
+        "PursuitDictionary": (learnt, Y),
+    }
+
+    def fitted(kind: Any, y: Array) -> Callable[..., Any]:
+        return lambda **options: kind(**options).fit(X, y)
+
+    def of_arrays(kind: Any, options: dict[str, Any]) -> Callable[..., Any]:
+        def fit(X: Any, y: Any = None) -> Any:
+            try:
+                return kind(**options).fit(X, y)
+            except InputError:
+                raise
+            except (TypeError, ValueError) as error:  # arrays are refused in its own words
+                raise InputError("X: refused by scikit-learn") from error
+
+        return fit
+
+    def rounded(model: Any) -> bytes:
+        kept = getattr(model, "coef_", getattr(model, "components_", 0.0))
+        return _rounded(np.round(np.asarray(kept, np.float64), 4))
+
+    options_alone = {
+        name: Door(fitted(getattr(estimators, name), y), {}, options)
+        for name, (options, y) in made.items()
+    }
+    return options_alone | {
+        f"{name}, arrays": Door(
+            of_arrays(getattr(estimators, name), options),
+            {"X": X} if name in UNSUPERVISED else {"X": X, "y": y},
+            {},
+            rounded,
+            lenient=True,
+        )
+        for name, (options, y) in made.items()
+    }
+
+
+UNSUPERVISED = ("PursuitCoder", "PursuitDictionary")
 
 
 def _solve(f: Any = None, atoms: Any = None, method: Any = "matching-pursuit", **more: Any) -> Any:

@@ -6,14 +6,16 @@ or a refusal. What is no array of real numbers is a refusal.
 
 from __future__ import annotations
 
+import contextlib
 import warnings
 from collections.abc import Callable
 from importlib.util import find_spec
+from pathlib import Path
 from typing import Any
 
 import numpy as np
-from scipy.sparse import csr_array
 
+from fuzz import oddities
 from fuzz.case import Case, Refused, words
 from fuzz.decomposing import NAMES as DECOMPOSE_NAMES
 from fuzz.doors import Door, doors
@@ -21,11 +23,14 @@ from fuzz.encoding import NAMES as ENCODE_NAMES
 from fuzz.generators import JUNK, Array
 from fuzz.geometry import NAMES as GEOMETRY_NAMES
 from fuzz.learning import NAMES as LEARN_NAMES
+from fuzz.outlets import FILES, OUTLETS, WRITTEN
 from fuzz.penalised import NAMES as PENALISED_NAMES
 from fuzz.solving import NAMES as SOLVE_NAMES
 from fuzz.unmixing import NAMES as UNMIX_NAMES
 from fuzz.unmixing import SAID
 from pursuit import InputError
+from pursuit.base.errors import one_line
+from pursuit.base.validation import shown
 
 NAMES = (
     SOLVE_NAMES
@@ -37,6 +42,8 @@ NAMES = (
     | PENALISED_NAMES
     | words("p confidence result entries scene endmembers channels cut max_depth gram weights, ")
     | words("min_samples_leaf n_templates rounds expected lower upper")
+    | words("max_nonzero criterion cv scoring rule l1_ratio positive fit_intercept loss alpha C")
+    | words("n_nonzero_coefs precompute sparse_output n_jobs random_state n_components")
 )
 
 
@@ -88,12 +95,15 @@ COATS: dict[str, Callable[[Array], Any]] = {
     "tensor with grad": lambda a: _torch(a, requires_grad=True),
     "dask": _dask,
     "xarray": _xarray,
-    "sparse": lambda a: csr_array(np.atleast_2d(a)),
     "list of arrays": list,
+    **oddities.SPARSE,
+    **oddities.PANDAS,
+    **oddities.SAME,
 }
 """The same numbers."""
 _LIBRARIES = {"tensor": "torch", "tensor with grad": "torch", "half tensor": "torch",
-              "dask": "dask", "xarray": "xarray"}  # fmt: skip
+              "dask": "dask", "xarray": "xarray", "pandas": "pandas",
+              "pandas with NA, none": "pandas", "pandas with a hole": "pandas"}  # fmt: skip
 
 
 def _there(kinds: dict[str, Any]) -> list[str]:
@@ -139,6 +149,10 @@ RAGS: dict[str, Callable[[Array], Any]] = {
     "number": lambda a: 3.0,
     "half tensor": _half,
     "two more axes": lambda a: a[None, None],
+    **oddities.SIGNALLING,
+    **oddities.MISSING,
+    **oddities.FAILING,
+    **oddities.LIES,
 }
 """No array of real numbers, or not one of that shape."""
 FITTING = frozenset({"two more axes", "half tensor", "nothing", "number", "generator of numbers",
@@ -154,11 +168,15 @@ OPTIONAL = frozenset({"x0", "coef0", "sampling", "weights", "gradient", "given",
 
 
 def inputs_case(case: Case) -> None:
+    if case.chance(0.08):
+        _path(case)
+        return
     name = case.pick(*doors())
     door = doors()[name]
     argument = case.pick(*door.arrays, *door.others)
     case.tell(door=name, argument=argument)
-    plain = {k: v for k, v in (door.arrays | door.others).items() if k not in OPTIONAL}
+    arrays = {name: door.plain(name) for name in door.arrays}
+    plain = {k: v for k, v in (arrays | door.others).items() if k not in OPTIONAL}
     if argument in door.arrays and not case.chance(0.1):
         _array(case, door, argument, plain)
     else:
@@ -167,27 +185,30 @@ def inputs_case(case: Case) -> None:
 
 def _array(case: Case, door: Door, argument: str, plain: dict[str, Any]) -> None:
     good = door.arrays[argument]
-    if case.chance(0.5):
+    if case.chance(0.4):
         coat = case.pick(*_there(COATS))
         case.tell(value=coat)
         try:
-            truth = door.compared(_quietly(lambda: door.call(**plain | {argument: good.copy()})))
+            truth = door.compared(
+                _quietly(lambda: door.call(**plain | {argument: door.plain(argument)}))
+            )
         except InputError:
             truth = None
         call = lambda: door.call(**plain | {argument: COATS[coat](good)})  # noqa: E731
-        found = case.ask(call, NAMES, warned=SAID)
+        found = case.ask(call, NAMES, warned=TOLD)
         case.require(door.compared(found) == truth, f"{argument} as {coat}: another answer")
         return
     rag = case.pick(*_there(RAGS))
     case.tell(value=rag)
     value = RAGS[rag](good)
     try:
-        found = case.ask(lambda: door.call(**plain | {argument: value}), NAMES, warned=SAID)
+        found = case.ask(lambda: door.call(**plain | {argument: value}), NAMES, warned=TOLD)
     except Refused:
         return
     unbound = rag == "inf" and argument in ("lower", "upper")  # there is no bound, then
     case.require(
-        rag in FITTING or unbound, f"{argument} is taken as {rag}: {door.compared(found)!r:.80}"
+        rag in FITTING or unbound or door.lenient,
+        f"{argument} is taken as {rag}: {door.compared(found)!r:.80}",
     )
 
 
@@ -199,9 +220,25 @@ def _quietly(call: Callable[[], Any]) -> Any:
 
 def _other(case: Case, door: Door, argument: str, plain: dict[str, Any]) -> None:
     """Junk for anything: where it is taken, the answer can at least be looked at."""
-    value = case.pick(*JUNK)
-    case.tell(value=value)
-    if argument == "callback" and callable(value):
+    value = case.pick(*JUNK, *oddities.ODD)
+    case.tell(value=shown(value))
+    if argument in ("callback", "scoring") and callable(value):
         return  # what a callback raises passes through
-    found = case.ask(lambda: door.call(**plain | {argument: value}), NAMES, warned=SAID)
+    if argument == "n_jobs" and isinstance(value, (int, np.integer)) and value not in (0, 1):
+        return  # processes of a process are for joblib to make
+    found = case.ask(lambda: door.call(**plain | {argument: value}), NAMES, warned=TOLD)
     case.ask(lambda: door.compared(found), NAMES, valid=True)
+
+
+TOLD = (*SAID, "MAX_ITER", ".*is more than the")
+"""Warnings of models that stop early, and of numbers above what there is."""
+
+
+def _path(case: Case) -> None:
+    """What is no path, where something is read or written."""
+    name, value = case.pick(*OUTLETS), case.pick(*oddities.NO_PATHS)
+    case.tell(door=name, value=shown(value))
+    typed = {one_line(str(value)), repr(value)} if isinstance(value, (str, Path)) else set()
+    with contextlib.chdir(case.folder):  # where what is written to an odd name stays
+        case.ask(lambda: OUTLETS[name](value), NAMES | typed | FILES, warned=SAID)
+    case.require(isinstance(value, str) and name in WRITTEN, f"{value!r} is taken as {name}")

@@ -20,9 +20,28 @@ from fuzz.damage import damaged
 from fuzz.encoding import ARRAYS
 from fuzz.generators import Array
 from pursuit import Codes
+from pursuit.base.archive import save_archive
+from pursuit.decomposing.book import COLUMNS, facts
+from pursuit.decomposing.book_files import BOOK
+from pursuit.encoding.codes import CODES
+from pursuit.solving.state import CHECKPOINT
 
 METHODS = ("orthogonal", "matching-pursuit", "random-pursuit", "accelerated-random")
 CODES_NAMES = words("out path codes resume signals")
+BOOK_NAMES = words("book path")
+ABOUT = ("rate", "length", "channels", "reached", "n", "method", "plan", "fingerprint", "memory")
+"""What archives say beside their arrays."""
+STRANGE = (
+    np.zeros((2, 2)),
+    np.array(["x"]),
+    np.array(1.0),
+    np.array([np.nan]),
+    np.array([2**62]),
+    np.array([-1]),
+    np.array([1j]),
+    np.zeros(0, bool),
+)
+"""Arrays that no archive has."""
 
 
 class Interrupted(Exception):
@@ -30,7 +49,8 @@ class Interrupted(Exception):
 
 
 def kept_case(case: Case) -> None:
-    case.weighted({_folder: 3, _stopped: 2, _saved: 2, _checkpoint: 4, _foreign: 1})(case)
+    kinds = {_folder: 3, _stopped: 2, _saved: 2, _checkpoint: 4, _foreign: 1, _book: 2, _mixed: 1}
+    case.weighted(kinds)(case)
 
 
 def spoil(case: Case, path: Path) -> bool:
@@ -162,3 +182,46 @@ def _foreign(case: Case) -> None:
     names = {*CODES_NAMES, str(path)}
     case.ask(lambda: pursuit.encode(s, a, **o, out=path, resume=True), names)
     case.require(False, "another job was continued in a folder")
+
+
+# Books -------------------------------------------------------------------------------------
+
+
+def _book(case: Case) -> None:
+    signal = case.rng.standard_normal(case.whole(64, 90))
+    truth = pursuit.decompose(signal, case.pick(1.0, 8e3), 3.0, max_atoms=case.whole(1, 5))
+    path = case.folder / case.pick("book.npz", "book.csv")
+    case.ask(lambda: truth.save(path), BOOK_NAMES, valid=True)
+    spoil(case, path)
+    found = case.ask(lambda: pursuit.Book.load(path), {*BOOK_NAMES, str(path)})
+    same = all(np.array_equal(getattr(found, n), getattr(truth, n)) for n in COLUMNS)
+    case.require(same and facts(found) == facts(truth), "a damaged book went unnoticed")
+
+
+# Files of one kind in the place of another -------------------------------------------------
+
+
+def _mixed(case: Case) -> None:
+    """An archive that is whole, and of something else, or with other arrays."""
+    path = case.folder / "archive.npz"
+    kind, what = case.pick(CODES, BOOK, CHECKPOINT), case.pick("other", "fewer", "strange")
+    readers = {"codes": pursuit.Codes.load, "book": pursuit.Book.load, "state": _resumed}
+    reader = case.pick(*readers)
+    arrays: dict[str, Any] = {name: np.zeros(case.whole(0, 3)) for name in (*ARRAYS, *COLUMNS)}
+    if what == "fewer":
+        arrays = {name: array for name, array in arrays.items() if case.chance(0.5)}
+    if what == "strange":
+        arrays |= {name: case.pick(*STRANGE) for name in arrays if case.chance(0.3)}
+    about = {
+        name: case.pick(0, 1, -1, 2.5, "x", None, [], {}) for name in ABOUT if case.chance(0.7)
+    }
+    save_archive(path, kind, about, arrays)
+    case.tell(kind=kind.noun, reader=reader, about=about, arrays=arrays)
+    names = {*BOOK_NAMES, *CODES_NAMES, *solving.NAMES, str(path)}
+    found = case.ask(lambda: readers[reader](path), names)
+    case.ask(lambda: repr(found), names, valid=True)
+
+
+def _resumed(path: Path) -> Any:
+    state = pursuit.State.load(path)
+    return pursuit.solve(pursuit.SquaredDistance(np.ones(3)), np.eye(3), resume=state)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -11,15 +13,20 @@ import numpy as np
 from fuzz.case import Case, words
 from fuzz.damage import damaged
 from fuzz.generators import JUNK, Array
+from pursuit import encode
+from pursuit.files.sounds import read_sound
 from pursuit.files.tables import read_matrix
-from pursuit.unmixing import read_scene
+from pursuit.unmixing import read_library, read_scene, unmix
 
 NAMES = words("variable layout shape bad_bands nodata scale wavelengths path")
+LEFT_OUT = (".*its wavelengths are not all numbers",)
+"""Said of a header that is damaged where nothing is computed from it."""
 TYPES = ("f8", "f4", "f8", "f4", "i2", "u2", "i4", "u1", "i8", ">f8", ">i2")
 
 
 def readers_case(case: Case) -> None:
-    case.weighted({_matrix: 3, _scene: 4, _envi: 3, _geotiff: 1, _side_files: 1})(case)
+    kinds = {_matrix: 3, _scene: 4, _envi: 3, _geotiff: 1, _side_files: 1}
+    case.weighted(kinds | {_heard: 1, _library: 1, _zarr: 0.5})(case)
 
 
 def numbers(case: Case, *shape: int) -> Array:
@@ -235,7 +242,7 @@ def _envi(case: Case) -> None:
     whole = not case.chance(0.5) or not damaged(case, case.pick(header, header, binary))
     case.tell(whole=whole)
     names = NAMES | {str(header), str(binary)}
-    scene = case.ask(lambda: read_scene(path), names, valid=whole)
+    scene = case.ask(lambda: read_scene(path), names, valid=whole, warned=() if whole else LEFT_OUT)
     _sound(case, scene)
     if whole:
         _same_scene(case, scene, cube[:, :, np.flatnonzero(bad)], 1)
@@ -294,3 +301,63 @@ def _side_files(case: Case) -> None:
     _sound(case, found)
     if whole and kind == "wavelengths":
         equal(case, found.wavelengths, waves.astype(float), "wavelengths")
+
+
+def _imported(name: str) -> Any:
+    return import_module(name) if find_spec(name) else None
+
+
+# Sounds, libraries, zarr -------------------------------------------------------------------
+
+
+def _heard(case: Case) -> None:
+    from scipy.io import wavfile
+
+    shape = (case.whole(1, 40),) if case.chance(0.6) else (case.whole(3, 40), 2)
+    dtype = case.pick("u1", "i2", "i4", "f4", "f8")
+    samples = (100 * case.rng.random(shape)).astype(dtype)
+    path = case.folder / case.pick("s.wav", "s.WAV")
+    wavfile.write(path, 8000, samples)
+    whole = not case.chance(0.7) or not damaged(case, path)
+    case.tell(dtype=dtype, shape=shape, whole=whole)
+    names = NAMES | {str(path), "rate", "columns", "signal"}
+    found = case.ask(lambda: read_sound(path), names, valid=whole)
+    case.require(found.samples.dtype == np.float64 and found.rate > 0, "no sound")
+    if whole:
+        case.require(found.samples.shape == samples.T.shape, "another number of samples")
+        case.require(found.rate == 8000, "another rate")
+
+
+def _library(case: Case) -> None:
+    """Spectra that were written with their names."""
+    bands, r = case.whole(2, 5), case.whole(2, 4)
+    pure = case.rng.random((r, bands)).astype(case.pick("f8", "f4")) + 0.5
+    found = unmix(pure, pure, "non-negative", names=[f"s{k}" for k in range(r)])
+    path = case.folder / case.pick("x.csv", "x.sli")
+    case.ask(lambda: found.save_endmembers(path), NAMES, valid=True)
+    beside = [path, path.with_suffix(".hdr")] if path.suffix == ".sli" else [path]
+    whole = not case.chance(0.7) or not damaged(case, case.pick(*beside))
+    case.tell(pure=pure, whole=whole)
+    names = NAMES | {*map(str, beside), "library"}
+    again = case.ask(lambda: read_library(path), names, valid=whole, warned=LEFT_OUT)
+    case.require(again.spectra.ndim == 2, "no spectra")
+    if whole:
+        case.require(again.names == found.names, "other names")
+        case.require(np.allclose(again.spectra, pure, rtol=1e-6), "other spectra")
+
+
+def _zarr(case: Case) -> None:
+    zarr = _imported("zarr")
+    if zarr is None:
+        return
+    signals, atoms = case.rng.random((case.whole(1, 9), 3)), case.rng.random((4, 3))
+    path = case.folder / "signals.zarr"
+    kept = zarr.create_array(path, shape=signals.shape, chunks=(2, 3), dtype="f8")
+    kept[:] = signals
+    files = sorted(p for p in path.rglob("*") if p.is_file())
+    whole = not case.chance(0.7) or not damaged(case, case.pick(*files))
+    names = NAMES | {str(path), "signals"}
+    found = case.ask(lambda: encode(path, atoms, n_nonzero=1), names, valid=whole)
+    if whole:
+        truth = encode(signals, atoms, n_nonzero=1)
+        equal(case, found.toarray(), truth.toarray(), "codes of a zarr array")
