@@ -252,6 +252,19 @@ def test_sets_without_a_precision_of_their_own_run_in_that_of_f(method):
             assert result.trace.value[-1] == pytest.approx(result.value, rel=1e-14)
 
 
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("method", ["affine-invariant", "orthogonal", "cyclic"])
+def test_a_slope_is_no_rounding_of_terms_that_its_atom_does_not_see(method, dtype):
+    far, atoms = 10 / np.finfo(dtype).eps, Dictionary(np.array([[0, 1]], dtype))
+    for f in (
+        SquaredDistance(np.array([far, 1], dtype)),
+        LeastSquares(np.array([[0, 0], [0, 1], [far**0.5, 0]], dtype), np.array([0, 1, far**0.5])),
+    ):
+        result = solve(f, atoms, method)
+        assert result.status is Status.CONVERGED
+        assert result.x.tolist() == pytest.approx([0, 1])
+
+
 def test_weights_and_bounds_at_the_ends_of_the_range_are_a_penalty():
     """Of coefficients of unit atoms they vanish, or have no end: they stay a weight and a bound."""
     start = np.array([1.0, 0.0])

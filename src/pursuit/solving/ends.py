@@ -80,7 +80,7 @@ class Reasons:
         if self._run.t > 0:
             return self.reached() or self._struck()
         f, atoms = self._run.problem.f, self._run.problem.atoms
-        if self._watched.first_slope <= self._rounding:
+        if self._watched.first_slope <= self._rounding and not self._told():
             return Status.CONVERGED, self._optimal_start()
         unlimited = atoms.penalty.free or atoms.one_sided
         if unlimited and f.lowest == -inf:
@@ -89,6 +89,17 @@ class Reasons:
                 return self.endless(endless)
         near = None if self.gap is None else self.gap.reached(self._running.verified)
         return near or self._value_reached()
+
+    def _told(self) -> bool:
+        """Whether a first slope that drowns in the gradient is more than the rounding of the terms
+        that its atom sees: those of a start at zero are the entries of the gradient."""
+        problem, start = self._run.problem, self._running.stepper.x.vector
+        if problem.atoms.finite is None or not isinstance(start, np.ndarray) or start.any():
+            return False
+        gradient = problem.f.gradient(start).astype(np.float64)
+        z = problem.atoms.vector(problem.atoms.lmo(gradient)).astype(np.float64)
+        seen = float(np.abs(z).reshape(-1) @ np.abs(gradient).reshape(-1))
+        return self._watched.first_slope > 8 * self._running.eps * seen
 
     def _optimal_start(self) -> str:
         penalty = self._run.problem.atoms.penalty
