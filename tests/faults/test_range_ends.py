@@ -379,3 +379,12 @@ def test_shares_of_endmembers_of_uneven_lengths_are_not_spoilt_by_their_correcti
     pixels = rng.standard_normal((60, 2))
     found = unmix(pixels, endmembers[:9], "sum-at-most-one")
     assert (found.residual_norms <= (1 + 1e-12) * np.linalg.norm(pixels, axis=1)).all()
+
+
+@pytest.mark.parametrize("method", ["matching-pursuit", "orthogonal", "accelerated"])
+@pytest.mark.parametrize("n", [3, 30])
+def test_codes_that_vanish_altogether_are_refused(method, n):
+    """An empty code would leave the whole signal, and be said to leave nothing."""
+    atoms = np.random.default_rng(0).standard_normal((n, 16))
+    with pytest.raises(InputError, match=r"^signals: the coefficients of signal 0 are outside"):
+        encode(1e-268 * atoms[:2], 1e137 * atoms, method, max_iter=2)

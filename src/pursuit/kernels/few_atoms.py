@@ -245,7 +245,7 @@ def _emit(
         out.sizes[r], out.iterations[r], out.statuses[r] = at - before, steps, status
         out.residual_norms[r] = np.sqrt(max(left2, 0.0)) * signals.unscale[r]
         peak = tile.peak[lane]
-        odd = peak > few.largest or (at > before and peak * few.largest < 1)
+        odd = peak > few.largest or (steps > 0 and peak * few.largest < 1)
         if bad == NOTHING and odd:
             bad = r
     return at, bad
