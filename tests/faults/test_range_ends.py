@@ -26,6 +26,7 @@ from pursuit import (
     SparsePlusLowRank,
     Sphere,
     SquaredDistance,
+    SquaredHinge,
     Status,
     Union,
     encode,
@@ -279,6 +280,24 @@ def test_a_start_whose_penalty_is_no_number_is_refused():
     f, start = SquaredDistance([1.0, 0.0]), np.array([1e34, 0.0])
     with pytest.raises(InputError, match="f: the value at the start is inf"):
         solve(f, Coordinates(2), coef0=start, penalty=L1(1e299))
+
+
+def test_starts_and_bounds_beyond_a_precision_are_taken_or_refused_without_a_warning():
+    b = np.float32([1.0, 0.0])
+    f, atoms = SquaredDistance(b), Dictionary(1e17 * np.eye(2, dtype=np.float32))
+    result = solve(f, atoms, penalty=Box(-1e150, 1e300), coef0=np.float32([1e-17, 0]))
+    assert result.status is Status.CONVERGED
+    hinge = SquaredHinge(np.eye(2), np.array([1, -1]))
+    for far in (f, hinge):
+        with pytest.raises(InputError, match=r"^(coef0|f): "):
+            solve(far, Cone(atoms), "matching-pursuit", coef0=[1e300, 1.0])
+    with pytest.raises(InputError, match=r"^coef0: .* leave the range of float32"):
+        solve(f, Cone(Coordinates(2)), coef0=[1e300, 1.0])
+
+
+def test_templates_whose_norm_is_no_number_are_refused():
+    with pytest.raises(InputError, match=r"^templates: "):
+        Shifts(np.array([[1.0, 2.0, 3.0, 4.0], [1e308, 1e308, 1e308, 1e308]]), 9)
 
 
 def test_matrices_out_of_range_are_refused_whatever_the_goal_is():

@@ -54,7 +54,8 @@ def row_norms(matrix: Array) -> Array:
     peak = np.abs(matrix).max(axis=1)
     safe = np.where(peak == 0, 1, peak)[:, None]
     scaled = (matrix / safe).astype(np.float64, copy=False)
-    norms: Array = (peak * np.sqrt(np.einsum("ij,ij->i", scaled, scaled))).astype(matrix.dtype)
+    with np.errstate(over="ignore"):  # a norm that is no number is infinite
+        norms: Array = (peak * np.sqrt(np.einsum("ij,ij->i", scaled, scaled))).astype(matrix.dtype)
     return norms
 
 

@@ -135,6 +135,7 @@ class Penalty(ABC):
         with np.errstate(over="ignore"):
             return float(np.sum(self.terms[0] * np.abs(w, dtype=np.float64)))
 
+    @np.errstate(over="ignore")  # a bound that the precision of w has no number for is none
     def allows(self, w: Array) -> bool:
         """Whether coefficients are in the domain of g."""
         _, lower, upper = self.terms

@@ -159,9 +159,10 @@ def solve(
     # Small products in float32 may raise the flag for numbers that lie beyond their arrays.
     with np.errstate(invalid="ignore"), Crew(thread_count(threads)):
         limit = None if gram_bytes is None else count("gram_bytes", gram_bytes)
-        posed = Posed.of(given, rules, x0, coef0, unit_atoms, seed)
-        begin, finish = Beginning(posed, rules, stop, looks, limit), Finish(posed, rules, why)
-        loop = begin()
+        with np.errstate(over="ignore"):  # a start that is too far is refused by its value
+            posed = Posed.of(given, rules, x0, coef0, unit_atoms, seed)
+            begin, finish = Beginning(posed, rules, stop, looks, limit), Finish(posed, rules, why)
+            loop = begin()
         if resume is not None:
             loop.keeper.resumed = continue_from(loop.running, resume)
         loop.observer.callback, loop.checkpoint = callback, checkpoint

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from math import isfinite, nan
+from typing import Any
 
 import numpy as np
 
@@ -75,8 +76,18 @@ class Posed:
         verify = Verification(given, scale, origin)
         if weights is not None and scale is not None:
             weights = weights * scale
+        _check_range(weights, dtype)
         problem = Problem(given.f, unit)
         return Posed(problem, start, weights, scale, verify, gradient, seed, mark)
+
+
+def _check_range(weights: Array | None, dtype: np.dtype[Any]) -> None:
+    """Refuse coefficients, of the atoms that a method runs on, that are no numbers of a type."""
+    if weights is not None and not np.isfinite(weights.astype(dtype)).all():
+        raise InputError(
+            f"coef0: times the norms of their atoms coefficients leave the range of {dtype}; "
+            "expected smaller ones"
+        )
 
 
 def _as_given(atoms: AtomSet) -> AtomSet:
