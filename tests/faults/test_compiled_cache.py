@@ -1,11 +1,14 @@
 """Compiled code that an earlier version left on disk does no harm."""
 
+import importlib
 import os
+import re
 import shutil
 import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import pursuit
@@ -64,3 +67,60 @@ def test_compiled_code_is_stale_when_its_own_room_changes_alone(tmp_path, change
     before = mark(package).stdout
     os.utime(package / changed, (1_000_000_000, 1_000_000_000))
     assert (mark(package).stdout != before) is stale
+
+
+PARTS = """
+import numpy as np
+from pursuit.kernels.compiling import part, strict, strict_part
+
+@strict_part
+def doubled(number):
+    return 2 * number
+
+@part(inline=False, fastmath=True)
+def total(row):
+    s = 0.0
+    for i in range(row.size):
+        s += row[i]
+    return s
+
+@strict
+def twice(rows):
+    s = 0.0
+    for r in range(len(rows)):
+        s += doubled(total(rows[r]))
+    return s
+
+@strict
+def thrice(rows):
+    return 3 * total(rows[0]) + total(rows[1])
+"""
+
+
+def test_parts_are_kept_with_their_kernels_alone(tmp_path):
+    (tmp_path / "parts.py").write_text(PARTS)
+    code = "import parts as p; rows = p.np.ones((2, 5)); print(p.twice(rows), p.thrice(rows))"
+    for _ in range(2):  # compiled, and loaded
+        command = [sys.executable, "-c", code]
+        done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True)
+        assert done.stdout.split() == ["20.0", "20.0"]
+    kept = {path.name.split("-")[0] for path in tmp_path.glob("__pycache__/*.nbi")}
+    assert kept == {"parts.twice", "parts.thrice"}
+
+
+def test_a_part_has_no_machine_code_of_its_own_and_says_so(tmp_path, monkeypatch):
+    (tmp_path / "parts.py").write_text(PARTS)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    parts = importlib.import_module("parts")
+    with pytest.raises(TypeError, match="doubled is a part of kernels"):
+        parts.doubled(1.0)
+
+
+def test_kernels_have_own_copies_of_what_they_call(tmp_path, monkeypatch):
+    (tmp_path / "parts.py").write_text(PARTS)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    parts = importlib.import_module("parts")
+    parts.twice(np.ones((2, 5)))
+    (code,) = parts.twice.inspect_llvm().values()
+    assert re.search(r"define internal .*total", code)
+    assert not re.search(r"define linkonce", code)

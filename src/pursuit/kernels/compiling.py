@@ -16,13 +16,13 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 
 
 def compiled(**options: Any) -> Callable[[Function], Function]:
-    """Compile when first called, without the GIL, and keep the result where a folder allows it.
+    """Compile a kernel when it is first called, without the GIL, and keep it where a folder allows.
 
-    A function that others call becomes a part of each of them. Left as a call, the one that is
-    run would be its own compilation in the process that made it, and the copy that was optimised
-    with its caller in a process that loads the caller alone: sums in another order, other bits.
+    A kernel that others call becomes a part of each of them. What it is made of otherwise is for
+    `part`.
     """
     options = {"nogil": True, "forceinline": True, **options}
+    options["pipeline_class"] = private.KernelCompiler
 
     def decorate(function: Function) -> Function:
         try:
@@ -31,6 +31,20 @@ def compiled(**options: Any) -> Callable[[Function], Function]:
             return cast(Function, njit(**options)(function))
         private.watch_index(dispatcher, mark())
         return cast(Function, dispatcher)
+
+    return decorate
+
+
+def part(inline: bool = True, **options: Any) -> Callable[[Function], Function]:
+    """Compile a function of kernels in each of them, and nowhere else: once, and no wrapper.
+
+    A copy goes to each place that calls it, or, where that is much code for what a call saves, one
+    to a kernel. A part counts no references: it allocates no arrays and gives none back.
+    """
+    options = {"nogil": True, "forceinline": inline, **private.UNCOUNTED, **options}
+
+    def decorate(function: Function) -> Function:
+        return cast(Function, private.part(function, options))
 
     return decorate
 
@@ -53,3 +67,5 @@ def mark() -> str:
 
 strict = compiled()
 """Compile a function whose arithmetic is done as it is written."""
+strict_part = part()
+"""The same for a part of kernels."""

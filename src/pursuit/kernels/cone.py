@@ -24,8 +24,9 @@ from pursuit.kernels.pursuit import (
     Block,
     Outcome,
     PursuitRules,
-    inlined,
+    part,
     residual2,
+    routine,
     settle,
     uncounted,
     verdict,
@@ -127,7 +128,7 @@ class ConeScratch(NamedTuple):
 # Slopes ------------------------------------------------------------------------------------
 
 
-@inlined
+@part
 def _uphill(c: Array, begin: int, end: int) -> Any:
     """argmax c_j over a row of a flat array, the lowest of several; any where none is positive."""
     nought = times(c.dtype.type(0), narrow(c, begin))
@@ -137,7 +138,7 @@ def _uphill(c: Array, begin: int, end: int) -> Any:
     return _place(c, begin, end, highest(best))
 
 
-@inlined
+@part
 def _place(c: Array, begin: int, end: int, top: float) -> Any:
     """The place of the first number of a row that is `top`, which is at least zero."""
     nought = times(c.dtype.type(0), narrow(c, begin))
@@ -149,7 +150,7 @@ def _place(c: Array, begin: int, end: int, top: float) -> Any:
     return begin
 
 
-@inlined
+@part
 def _slopes(
     fit: Fit, flat_gram: Array, flat_b: Array, used: int, length: Array, c: Array, r: int
 ) -> None:
@@ -163,7 +164,7 @@ def _slopes(
         store(c, s, product(nought, v, narrow(length, s)))
 
 
-@inlined
+@part
 def _slopes_of_rest(fit: Fit, used: int, length: Array, room: ConeScratch, r: int) -> None:
     """The same from what the orthonormal vectors leave of the signal, to its rounding alone."""
     rest = room.rest
@@ -234,7 +235,7 @@ def step_from_residuals(
             rest[r, i] -= step * atoms.rows[j, i]
 
 
-@inlined
+@part
 def _step(
     atoms: Atoms,
     steps: ConeSteps,
@@ -280,7 +281,7 @@ def _step(
     return j, gamma
 
 
-@inlined
+@part
 def _close(
     atoms: Atoms,
     rules: PursuitRules,
@@ -311,7 +312,7 @@ def _close(
 # Least squares over the atoms in use -------------------------------------------------------
 
 
-@inlined
+@part
 def _enter(fit: Fit, r: int, k: int, dependent: float) -> Any:
     """Row k of the factor for the atom listed there; False if it is in the span of the others."""
     if fit.q.shape[0] > 0:
@@ -332,7 +333,7 @@ def _enter(fit: Fit, r: int, k: int, dependent: float) -> Any:
     return pivot > least
 
 
-@uncounted
+@routine
 def _enter_by_itself(fit: Fit, r: int, k: int, dependent: float) -> bool:
     """The same by Gram–Schmidt, twice against rounding: for atoms however near to each other."""
     z, q, d = fit.rows[fit.order[r, k]], fit.q[k], fit.q.shape[1]
@@ -359,7 +360,7 @@ def _enter_by_itself(fit: Fit, r: int, k: int, dependent: float) -> bool:
     return pivot > dependent
 
 
-@inlined
+@part
 def _solve(fit: Fit, size: int) -> float:
     """Lᵀ goal = along; the least coefficient."""
     least = np.inf
@@ -372,7 +373,7 @@ def _solve(fit: Fit, size: int) -> float:
     return least
 
 
-@inlined
+@part
 def _settle(fit: Fit, r: int, size: int) -> int:
     """The best coefficients of the atoms in use, those at zero left out; how many stay."""
     while size > 0 and _solve(fit, size) <= 0:
@@ -382,7 +383,7 @@ def _settle(fit: Fit, r: int, size: int) -> int:
     return size
 
 
-@inlined
+@part
 def _retreat(fit: Fit, r: int, size: int) -> int:
     """Go towards the goal until a coefficient is zero, and list its atom after the others."""
     share, first_out = 2.0, 0
@@ -406,7 +407,7 @@ def _retreat(fit: Fit, r: int, size: int) -> int:
     return kept
 
 
-@inlined
+@part
 def _admit(fit: Fit, r: int, used: int, dependent: float, zero: float) -> int:
     """Let the atom listed after those in use join them: the best fit with a ≥ 0 of all of these.
 
@@ -423,7 +424,7 @@ def _admit(fit: Fit, r: int, used: int, dependent: float, zero: float) -> int:
     return now
 
 
-@uncounted
+@routine
 def _return(fit: Fit, r: int, used: int, size: int, dependent: float, zero: float) -> int:
     """Let those of the first `size` atoms that have left come back while their slopes say so."""
     for _ in range(STEPS_PER_ATOM * size):
@@ -537,7 +538,7 @@ def step_orthogonally(
             _finish(atoms, length, rules, block, found, fit, room, floor, r)
 
 
-@inlined
+@part
 def _best(
     c: Array, at: int, n: int, length: Array, zero: float, refused: float, found: Outcome, r: int
 ) -> Any:
@@ -557,7 +558,7 @@ def _best(
     return NOTHING
 
 
-@inlined
+@part
 def _pass_over(c: Array, at: int, length: float, now: int, refused: float) -> Any:
     """Look no more at the slope of an atom; the best slope of those that were not let in."""
     slope = np.float64(c[at]) / length
@@ -565,7 +566,7 @@ def _pass_over(c: Array, at: int, length: float, now: int, refused: float) -> An
     return max(refused, slope) if now == DEPENDENT else refused
 
 
-@inlined
+@part
 def _measure(
     atoms: Atoms,
     length: Array,
@@ -579,7 +580,7 @@ def _measure(
     """Put atom j in the place that is listed after those in use: its products with them."""
     place = small.order[r, used]
     small.atom[r, place] = j
-    small.gram[r, place, place] = atoms.norm2[j] / length[j] ** 2
+    small.gram[r, place, place] = atoms.norm2[j] / (length[j] * length[j])
     for k in range(used):
         other = small.order[r, k]
         i = small.atom[r, other]
@@ -595,7 +596,7 @@ def _measure(
     small.b[r, place] = total / length[j]
 
 
-@inlined
+@part
 def _nothing(floor: float, found: Outcome, r: int) -> Any:
     """The slope of an atom of unit norm that counts as zero: a difference of numbers of this size.
 
@@ -604,7 +605,7 @@ def _nothing(floor: float, found: Outcome, r: int) -> Any:
     return floor + 8 * EPS * _weight(found, r)
 
 
-@inlined
+@part
 def _weight(found: Outcome, r: int) -> float:
     """The sum of the coefficients of atoms at unit norm."""
     weight = 0.0
@@ -613,7 +614,7 @@ def _weight(found: Outcome, r: int) -> float:
     return weight
 
 
-@inlined
+@part
 def _judge(
     atoms: Atoms,
     length: Array,
@@ -640,7 +641,7 @@ def _judge(
         found.status[r] = STALLED
 
 
-@inlined
+@part
 def _doubtful(rules: PursuitRules, block: Block, found: Outcome, r: int) -> Any:
     """‖residual‖² below which a difference of squares has lost digits of it: of ‖signal‖², or of
     coefficients far above it, of atoms that nearly cancel."""
@@ -648,7 +649,7 @@ def _doubtful(rules: PursuitRules, block: Block, found: Outcome, r: int) -> Any:
     return max(rules.trust * block.norm2[r], 8 * ROUNDED * EPS * weight * weight)
 
 
-@uncounted
+@routine
 def _residual(
     atoms: Atoms, length: Array, block: Block, found: Outcome, rest: Array, r: int
 ) -> None:
@@ -668,7 +669,7 @@ def _residual(
             rest[i] -= a * atoms.rows[j, i]
 
 
-@inlined
+@part
 def _true_residual2(
     atoms: Atoms, length: Array, block: Block, found: Outcome, rest: Array, r: int
 ) -> float:
@@ -680,7 +681,7 @@ def _true_residual2(
     return total
 
 
-@inlined
+@part
 def _finish(
     atoms: Atoms,
     length: Array,
@@ -709,7 +710,7 @@ def _finish(
         found.value[r, k] /= length[found.chosen[r, k]]
 
 
-@inlined
+@part
 def _round(length: Array, found: Outcome, scale: Array, r: int) -> None:
     """Make the coefficients what they will be when they are written down in float32."""
     for k in range(found.size[r]):
@@ -718,7 +719,7 @@ def _round(length: Array, found: Outcome, scale: Array, r: int) -> None:
         found.value[r, k] = np.float64(np.float32(found.value[r, k] / unit)) * unit
 
 
-@inlined
+@part
 def _correct(
     atoms: Atoms, length: Array, block: Block, found: Outcome, fit: Fit, rest: Array, r: int
 ) -> None:

@@ -12,7 +12,7 @@ import numpy as np
 
 from pursuit.base.validation import Array
 from pursuit.kernels.layouts import COMFORT, Piece, Signals, aligned
-from pursuit.kernels.pursuit import CONVERGED, MAX_ITER, NOTHING, PursuitRules, inlined, uncounted
+from pursuit.kernels.pursuit import CONVERGED, MAX_ITER, NOTHING, PursuitRules, part, uncounted
 from pursuit.kernels.simd import (
     MIDDLING,
     NARROW,
@@ -136,7 +136,7 @@ def abreast(
     return at, bad
 
 
-@inlined
+@part
 def _correlate(few: Few, x: Array, start: int, c: Array) -> None:
     """c (n, lanes): the products of a tile of signals with the atoms, two signals at a time."""
     n, d = few.rows.shape
@@ -166,7 +166,7 @@ def _correlate(few: Few, x: Array, start: int, c: Array) -> None:
             c[t * lanes + lane] = 0
 
 
-@inlined
+@part
 def _measure(comfort: tuple[float, float], signals: Signals, start: int, count: int) -> bool:
     """‖x‖² of a tile of signals; False if one is neither zero nor of a comfortable scale."""
     low, high = comfort
@@ -182,7 +182,7 @@ def _measure(comfort: tuple[float, float], signals: Signals, start: int, count: 
     return fine
 
 
-@inlined
+@part
 def _pursue(few: Few, max_iter: int, tile: Tile) -> None:
     """x_{t+1} = x_t − γ z_t with z_t = LMO(∇f(x_t)) in every lane, until none has a slope left."""
     lanes = tile.zero.size
@@ -199,7 +199,7 @@ def _pursue(few: Few, max_iter: int, tile: Tile) -> None:
     store(tile.steps, 0, steps)
 
 
-@inlined
+@part
 def _rescale(few: Few, signals: Signals, tile: Tile, start: int, count: int) -> None:
     """Coefficients in the user's scale, and ‖residual‖² = ‖x‖² − Σ value_j (c⁰_j + c_j)."""
     lanes = tile.zero.size
@@ -217,7 +217,7 @@ def _rescale(few: Few, signals: Signals, tile: Tile, start: int, count: int) -> 
             tile.peak[lane] = max(tile.peak[lane], abs(a))
 
 
-@inlined
+@part
 def _emit(
     few: Few,
     rules: PursuitRules,
@@ -251,7 +251,7 @@ def _emit(
     return at, bad
 
 
-@uncounted
+@part
 def _rest2(rows: Array, x: Array, value: Array, lane: int, lanes: int) -> float:
     """‖x − Σ value_j z_j‖² of the signal in a lane, from its definition."""
     rest2 = 0.0

@@ -13,7 +13,7 @@ import numpy as np
 
 from pursuit.base.roots import next_weight
 from pursuit.base.validation import Array
-from pursuit.kernels.compiling import strict
+from pursuit.kernels.compiling import strict, strict_part
 
 STRIP = 64
 """Rows are searched for their largest entry in strips of so many."""
@@ -22,7 +22,7 @@ PRODUCTS, ATOM, GAMMA, CORRELATION, BETA, BEST, WATCHED = range(7)
 has seen, counted from the start, and how many watches there were."""
 NOTHING = -1
 EPS = float(np.finfo(np.float64).eps)
-_next_weight = strict(next_weight)
+_next_weight = strict_part(next_weight)
 
 
 class IterationRules(NamedTuple):
@@ -147,7 +147,7 @@ def accelerated(
     return span[1] - span[0], NOTHING
 
 
-@strict
+@strict_part
 def largest(bits: Array) -> int:
     """The first entry of the largest absolute value, from the bits of the row.
 
@@ -168,7 +168,7 @@ def largest(bits: Array) -> int:
     return place
 
 
-@strict
+@strict_part
 def _move(gram: Array, gamma: float, z: int, x: IteratedPoint) -> None:
     """x ← x − γz: one coefficient, one row of the Gram matrix."""
     step = x.s.dtype.type(gamma)
@@ -177,7 +177,7 @@ def _move(gram: Array, gamma: float, z: int, x: IteratedPoint) -> None:
         x.s[j] -= step * gram[z, j]
 
 
-@strict
+@strict_part
 def _blend(tau: float, x: IteratedPoint, v: IteratedPoint, y: IteratedPoint) -> None:
     """y = (1 − τ)x + τv."""
     share = x.s.dtype.type(tau)
@@ -186,14 +186,14 @@ def _blend(tau: float, x: IteratedPoint, v: IteratedPoint, y: IteratedPoint) -> 
         y.s[j] = (v.s[j] - x.s[j]) * share + x.s[j]
 
 
-@strict
+@strict_part
 def _note(rules: IterationRules, z: int, c: float, notes: Array) -> None:
     notes[ATOM], notes[GAMMA], notes[CORRELATION] = z, c / rules.bounds[z], c
     for share in rules.work:
         notes[PRODUCTS] += share
 
 
-@strict
+@strict_part
 def _may_end(ends: Ends, x: IteratedPoint, t: int, notes: Array, steepest: bool) -> bool:
     """Whether a test of the run might be met after iteration t; the run itself decides."""
     if steepest and (not abs(notes[CORRELATION]) > ends.slope or notes[GAMMA] == 0):
@@ -218,7 +218,7 @@ def _may_end(ends: Ends, x: IteratedPoint, t: int, notes: Array, steepest: bool)
     return False
 
 
-@strict
+@strict_part
 def _value(first: Array, x: IteratedPoint) -> tuple[float, float]:
     """f(x) − f(x_0) = ½ a·(s_0 + s), and how much of it may be the rounding of a sum."""
     twice = size = 0.0

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from pursuit.base.validation import Array
-from pursuit.kernels.pursuit import compiled, inlined
+from pursuit.kernels.pursuit import compiled, part
 
 
 class CodesBySignal(NamedTuple):
@@ -75,7 +75,7 @@ def add_statistics(
         _add_signals(columns, rows.values, x, j, b)
 
 
-@inlined
+@part
 def _add_signals(columns: CodesByAtom, values: Array, x: Array, j: int, target: Array) -> float:
     """target += Σ γ_ij x_i over the signals that use atom j, and Σ γ_ij².
 
@@ -99,13 +99,13 @@ def _add_signals(columns: CodesByAtom, values: Array, x: Array, j: int, target: 
     return weight
 
 
-@inlined
+@part
 def _scale(beta: float, source: Array, target: Array) -> None:
     for t in range(target.size):
         target[t] = beta * source[t]
 
 
-@inlined
+@part
 def _add(gamma: float, source: Array, target: Array) -> None:
     for t in range(target.size):
         target[t] += gamma * source[t]
@@ -143,7 +143,7 @@ def descend_atoms(a: Array, slope: Array, atoms: Array, unit: bool, nonnegative:
             _add(-a[l, j], new, slope[l])
 
 
-@inlined
+@part
 def _clip(v: Array, nonnegative: bool) -> float:
     """‖v‖, its negative entries set to zero before if asked for."""
     total = 0.0
@@ -194,7 +194,7 @@ def sweep_residuals(
             values[place] = _refit(r, values[place], old, new, cosine, nonnegative)
 
 
-@inlined
+@part
 def _refit(
     r: Array, before: float, old: Array, new: Array, cosine: float, nonnegative: bool
 ) -> float:

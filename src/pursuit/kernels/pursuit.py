@@ -14,15 +14,13 @@ comfortable scale. Both are seen to at the door.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple, cast
+from typing import Any, NamedTuple
 
 import numpy as np
-from numba import njit
 
 from pursuit.base.status import Status
 from pursuit.base.validation import Array
 from pursuit.kernels import compiling, private
-from pursuit.kernels.compiling import Function
 from pursuit.kernels.simd import (
     NARROW,
     WIDE,
@@ -73,11 +71,10 @@ compiled = compiling.compiled(**_OPTIONS)
 uncounted = compiling.compiled(**_OPTIONS, **private.UNCOUNTED)
 """A kernel without counts of references to its arrays, which take as long as the work itself
 where that is little. It may allocate nothing, and its caller has to keep what it passes."""
-
-
-def inlined(function: Function) -> Function:
-    """A part of a kernel, compiled with it and not once more by itself."""
-    return cast(Function, njit(inline="always", nogil=True, **_OPTIONS)(function))
+part = compiling.part(**_OPTIONS)
+"""A part of kernels, a copy in each place that calls it."""
+routine = compiling.part(inline=False, **_OPTIONS)
+"""A part that kernels call in several places, or rarely: one copy in each kernel."""
 
 
 class Atoms(NamedTuple):
@@ -184,7 +181,7 @@ def project(rows: Array, chosen: Array, direction: Array, products: Array) -> No
         products[k] = total
 
 
-@compiled
+@routine
 def steepest(c: Array) -> Any:
     """argmax \\|c_j\\|, the lowest index of several."""
     top, at = c.dtype.type(-1), 0
@@ -195,14 +192,14 @@ def steepest(c: Array) -> Any:
     return at + first(wide(c, at), top)
 
 
-@inlined
+@part
 def _other(c: Array, j: int) -> Any:
     """The atom that is steepest but for j, which is looked at no more."""
     c[j] = 0
     return steepest(c)
 
 
-@inlined
+@part
 def descend(c: Array, gamma: float, row: Array) -> Any:
     """c ← c − γ·row, and the argmax of the new \\|c_j\\|, in one pass."""
     step = c.dtype.type(gamma)
@@ -216,7 +213,7 @@ def descend(c: Array, gamma: float, row: Array) -> Any:
     return at + first(wide(c, at), top)
 
 
-@compiled
+@routine
 def residual2(atoms: Atoms, block: Block, found: Outcome, used: Any, rest: Array, r: int) -> float:
     """‖x − Σ value_k z_k‖² of signal r, from its definition."""
     x, rows = block.x[r], atoms.rows
@@ -237,7 +234,7 @@ def residual2(atoms: Atoms, block: Block, found: Outcome, used: Any, rest: Array
     return total
 
 
-@inlined
+@part
 def verdict(left2: float, goal2: float, used: int, steps: int, rules: PursuitRules) -> int:
     """Whether a signal is finished, in the order of `solve`: fit, atoms, iterations."""
     if steps % HEEDED == 0 and rules.halt[0]:
@@ -251,7 +248,7 @@ def verdict(left2: float, goal2: float, used: int, steps: int, rules: PursuitRul
     return GOING
 
 
-@inlined
+@part
 def settle(
     atoms: Atoms,
     rules: PursuitRules,
@@ -288,7 +285,7 @@ def matching_pursuit(
     return NOTHING
 
 
-@inlined
+@part
 def _pursue(
     atoms: Atoms,
     gram: GramCache,
@@ -302,7 +299,8 @@ def _pursue(
     keeps its numbers in registers, and cannot be handed what differs."""
     c, norm2, goal2 = block.c[r], block.norm2[r], block.goal2[r]
     zero = rules.rounding * np.sqrt(norm2)
-    used, steps, left2 = found.size[r], found.steps[r], found.residual2[r]
+    used: Any = np.int64(found.size[r])
+    steps, left2 = found.steps[r], found.residual2[r]
     status = verdict(left2, goal2, used, steps, rules)
     j, missing = steepest(c), NOTHING
     while status == GOING:
@@ -337,7 +335,7 @@ def _pursue(
     return missing
 
 
-@inlined
+@part
 def _write_down(found: Outcome, r: int, used: int, steps: int, status: int, left2: float) -> None:
     """Where a signal is left."""
     found.size[r], found.steps[r], found.status[r] = used, steps, status
@@ -366,7 +364,7 @@ def orthogonal(
     return NOTHING
 
 
-@inlined
+@part
 def _pursue_orthogonally(
     atoms: Atoms,
     gram: GramCache,
@@ -378,10 +376,11 @@ def _pursue_orthogonally(
 ) -> int:
     """Signal r; the deliberate twin of `_pursue`, with a factor that grows."""
     c, norm2, goal2 = block.c[r], block.norm2[r], block.goal2[r]
-    used, steps, left2 = found.size[r], found.steps[r], found.residual2[r]
+    used: Any = np.int64(found.size[r])
+    steps, left2 = found.steps[r], found.residual2[r]
     zero, blur = rules.rounding * np.sqrt(norm2), 0.0
     for k in range(used):
-        zero, blur = _doubt(atoms, rules, work, k, found.chosen[r, k], zero, blur)
+        zero, blur = _doubt(atoms, rules, work, k, np.int64(found.chosen[r, k]), zero, blur)
     status = verdict(left2, goal2, used, steps, rules)
     j, missing, refused = steepest(c), NOTHING, 0.0
     while status == GOING:
@@ -405,10 +404,9 @@ def _pursue_orthogonally(
         work.lower[used, used] = 1 / np.sqrt(pivot)
         work.along[used] = c[j] * work.lower[used, used]
         found.chosen[r, used] = j
-        left2 -= work.along[used] ** 2
+        left2 -= work.along[used] * work.along[used]
         zero, blur = _doubt(atoms, rules, work, used, j, zero, blur)
-        used += 1
-        steps += 1
+        used, steps = used + 1, steps + 1
         if goal2 >= 0 and (left2 <= rules.trust * norm2 or blur > BLURRED * left2):
             solve_upper(work.lower, work.along, found.value[r], used)
             left2 = residual2(atoms, block, found, used, work.rest, r)
@@ -424,9 +422,9 @@ def _pursue_orthogonally(
     return missing
 
 
-@inlined
+@part
 def _doubt(
-    atoms: Atoms, rules: PursuitRules, work: Scratch, k: int, j: int, zero: float, blur: float
+    atoms: Atoms, rules: PursuitRules, work: Scratch, k: int, j: Any, zero: float, blur: float
 ) -> tuple[float, float]:
     """How far a short pivot magnifies rounding, in the slope of an atom of unit norm and, where it
     is short enough to be missed there, in ‖residual‖²."""
@@ -436,7 +434,7 @@ def _doubt(
     return zero + rules.rounding * doubt, blur + rules.rounding * blurred
 
 
-@compiled
+@part
 def _sharpen(
     atoms: Atoms, rules: PursuitRules, block: Block, found: Outcome, work: Scratch, r: int
 ) -> None:
@@ -446,29 +444,36 @@ def _sharpen(
     corrected seminormal equations, as long as that helps.
     """
     used: Any = np.int64(found.size[r])
-    left2 = residual2(atoms, block, found, used, work.rest, r)
-    for _ in range(SHARPENED):
-        for k in range(used):
-            slope = _slope(atoms.rows[found.chosen[r, k]], work.rest)
-            for i in range(k):
-                slope -= work.lower[k, i] * work.along[i]
-            work.along[k] = slope * work.lower[k, k]
-        solve_upper(work.lower, work.along, work.change, used)
-        for k in range(used):
-            found.value[r, k] += work.change[k]
+    left2, worse = np.inf, False
+    for turn in range(SHARPENED + 2):
         now2 = residual2(atoms, block, found, used, work.rest, r)
-        if not now2 < left2:
-            for k in range(used):
-                found.value[r, k] -= work.change[k]
-            residual2(atoms, block, found, used, work.rest, r)
-            break
-        left2 = now2
+        if worse:
+            break  # the residual is that of the best coefficients again
+        worse = turn > 0 and not now2 < left2
+        if not worse:
+            left2 = now2
+            if turn == SHARPENED:
+                break
+            _fit_the_rest(atoms, found, work, used, r)
+        for k in range(used):
+            found.value[r, k] += -work.change[k] if worse else work.change[k]
     found.residual2[r] = left2
     if found.status[r] == CONVERGED:
         _doubt_the_end(atoms, rules, block, found, work, r)
 
 
-@inlined
+@part
+def _fit_the_rest(atoms: Atoms, found: Outcome, work: Scratch, used: int, r: int) -> None:
+    """`change` ← the coefficients of the residual in the active atoms."""
+    for k in range(used):
+        slope = _slope(atoms.rows[found.chosen[r, k]], work.rest)
+        for i in range(k):
+            slope -= work.lower[k, i] * work.along[i]
+        work.along[k] = slope * work.lower[k, k]
+    solve_upper(work.lower, work.along, work.change, used)
+
+
+@part
 def _doubt_the_end(
     atoms: Atoms, rules: PursuitRules, block: Block, found: Outcome, work: Scratch, r: int
 ) -> None:
@@ -478,8 +483,8 @@ def _doubt_the_end(
     left2, terms = found.residual2[r], np.sqrt(block.norm2[r])
     for k in range(used):
         terms += abs(found.value[r, k]) * atoms.norm[found.chosen[r, k]]
-    least = max((8 * rules.rounding * terms) ** 2, block.goal2[r])
-    if left2 <= least:
+    rounded = 8 * rules.rounding * terms
+    if left2 <= max(rounded * rounded, block.goal2[r]):
         return
     for j in range(len(atoms.norm)):
         norm2, slope = atoms.norm2[j], _slope(atoms.rows[j], work.rest)
@@ -488,18 +493,19 @@ def _doubt_the_end(
             found.status[r] = STALLED
 
 
-@inlined
+@part
 def _distance2(work: Scratch, used: int, j: int, norm2: float) -> float:
     """The squared distance of atom j to the span of the active atoms."""
     tile = WIDE // work.basis.itemsize
     at = (j // tile) * tile * work.weight.size + j % tile
     distance2 = float(norm2)
     for k in range(used):
-        distance2 -= np.float64(work.basis[at + k * tile]) ** 2
+        w = np.float64(work.basis[at + k * tile])
+        distance2 -= w * w
     return distance2
 
 
-@inlined
+@part
 def _slope(z: Array, rest: Array) -> float:
     """⟨z, rest⟩, summed in float64."""
     total = 0.0
@@ -508,7 +514,7 @@ def _slope(z: Array, rest: Array) -> float:
     return total
 
 
-@inlined
+@part
 def _pivot(work: Scratch, used: int, j: int, norm2: float) -> float:
     """The squared distance of atom j to the span of the active atoms; row `used` of `lower`."""
     tile = WIDE // work.basis.itemsize
@@ -522,7 +528,7 @@ def _pivot(work: Scratch, used: int, j: int, norm2: float) -> float:
     return pivot
 
 
-@inlined
+@part
 def _extend(work: Scratch, k: int, c: Array, row: Array) -> Any:
     """⟨z, q_k⟩ = (row − Σ_i weight_i ⟨z, q_i⟩)/length for every z; c ← c − along_k ⟨z, q_k⟩."""
     basis, weight = work.basis, work.weight
@@ -545,7 +551,7 @@ def _extend(work: Scratch, k: int, c: Array, row: Array) -> Any:
     return at + first(wide(c, at), top)
 
 
-@compiled
+@routine
 def solve_upper(lower: Array, along: Array, value: Array, used: int) -> None:
     """Lᵀ value = along: from the orthonormal vectors back to the atoms. `lower` has 1/L_kk."""
     for k in range(used - 1, -1, -1):
@@ -576,7 +582,7 @@ def correlate_few(rows: Array, chosen: Array, products: Array) -> None:
             _one_row(flat, w, out, r, d, start, end)
 
 
-@inlined
+@part
 def _four_rows(flat: Array, w: Array, out: Array, r: int, d: int, start: int, end: int) -> None:
     width = NARROW // flat.itemsize
     at, to = r * d, r * width
@@ -594,7 +600,7 @@ def _four_rows(flat: Array, w: Array, out: Array, r: int, d: int, start: int, en
     store(out, to + 3 * width, a3)
 
 
-@inlined
+@part
 def _one_row(flat: Array, w: Array, out: Array, r: int, d: int, start: int, end: int) -> None:
     width = NARROW // flat.itemsize
     a = narrow(out, r * width)
@@ -654,7 +660,8 @@ def step_orthogonally(
     for k in range(live.size):
         r = live[k]
         zero = rules.rounding * np.sqrt(block.norm2[r])
-        refused, used = 0.0, found.size[r]
+        used: Any = np.int64(found.size[r])
+        refused = 0.0
         j = steepest(block.c[k])
         while abs(block.c[k, j]) > zero * atoms.shortest and used < found.chosen.shape[1]:
             if abs(block.c[k, j]) > zero * atoms.norm[j]:
@@ -677,17 +684,17 @@ def step_orthogonally(
         found.chosen[r, used] = j
         found.size[r] += 1
         _take_off(rest[r], rest.dtype.type(beta), q[r, used])
-        solve_upper(lower[r], along[r], found.value[r], found.size[r])
+        solve_upper(lower[r], along[r], found.value[r], used + 1)
         _close(atoms, rules, block, found, beta * beta, zero, room, r)
 
 
-@inlined
+@part
 def _take_off(rest: Array, gamma: Any, z: Array) -> None:
     for i in range(rest.size):
         rest[i] -= gamma * z[i]
 
 
-@inlined
+@part
 def _orthonormal(z: Array, q: Array, lower: Array, used: int) -> float:
     """q_used from z by Gram–Schmidt, twice for orthogonality in rounding; its squared length."""
     out = q[used]
@@ -712,7 +719,7 @@ def _orthonormal(z: Array, q: Array, lower: Array, used: int) -> float:
     return pivot
 
 
-@inlined
+@part
 def _close(
     atoms: Atoms,
     rules: PursuitRules,
@@ -725,11 +732,12 @@ def _close(
 ) -> None:
     """The end of a step: what is left of the signal, and whether it is finished."""
     found.steps[r] += 1
+    used: Any = np.int64(found.size[r])
     left2 = found.residual2[r] - fallen
     if block.goal2[r] >= 0 and left2 <= rules.trust * block.norm2[r]:
-        left2 = residual2(atoms, block, found, np.int64(found.size[r]), room, r)
+        left2 = residual2(atoms, block, found, used, room, r)
     found.residual2[r] = left2
-    found.status[r] = verdict(left2, block.goal2[r], found.size[r], found.steps[r], rules)
+    found.status[r] = verdict(left2, block.goal2[r], used, found.steps[r], rules)
     if found.status[r] != GOING:
         settle(atoms, rules, block, found, zero, room, r)
 

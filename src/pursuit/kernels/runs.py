@@ -11,12 +11,12 @@ gradient of ½‖x − signal‖², the atoms themselves, and the oracle has not
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from pursuit.base.validation import Array
-from pursuit.kernels.compiling import strict
+from pursuit.kernels.compiling import strict, strict_part
 from pursuit.kernels.iterations import STRIP, largest
 from pursuit.kernels.pursuit import (
     CONVERGED,
@@ -26,8 +26,7 @@ from pursuit.kernels.pursuit import (
     Block,
     Outcome,
     PursuitRules,
-    compiled,
-    inlined,
+    part,
     residual2,
     verdict,
 )
@@ -183,13 +182,13 @@ def accelerated(
 # One step -----------------------------------------------------------------------------------
 
 
-@strict
+@strict_part
 def _slope(correlated: bool, rows: Array, s: Array, z: int) -> float:
     """⟨∇f, z⟩."""
     return s[z] if correlated else inner(rows[z], s)
 
 
-@compiled
+@part
 def inner(row: Array, s: Array) -> float:
     """⟨row, s⟩ over the length of the row, in its precision, as a BLAS would."""
     total = row.dtype.type(0)
@@ -198,7 +197,7 @@ def inner(row: Array, s: Array) -> float:
     return total  # type: ignore[no-any-return]
 
 
-@strict
+@strict_part
 def _largest(s: Array, bits: Array) -> int:
     """The first entry of the largest absolute value."""
     if len(s) >= STRIP:
@@ -211,7 +210,7 @@ def _largest(s: Array, bits: Array) -> int:
     return place
 
 
-@strict
+@strict_part
 def _move(gamma: float, z: int, rows: Array, coef: Array, s: Array) -> None:
     """x ← x − γz: one coefficient, one row."""
     coef[z] -= gamma
@@ -219,14 +218,14 @@ def _move(gamma: float, z: int, rows: Array, coef: Array, s: Array) -> None:
         s[j] -= gamma * rows[z, j]
 
 
-@strict
+@strict_part
 def _blend(tau: float, v: Array, x: Array) -> None:
     """x ← (1 − τ)x + τv."""
     for j in range(len(x)):
         x[j] = (v[j] - x[j]) * tau + x[j]
 
 
-@strict
+@strict_part
 def _recompute(rows: Array, first: Array, coef: Array, s: Array) -> None:
     """s = s_0 + Σ coef_z row_z anew, against the drift of rounding."""
     for j in range(len(s)):
@@ -237,7 +236,7 @@ def _recompute(rows: Array, first: Array, coef: Array, s: Array) -> None:
                 s[j] += coef[z] * rows[z, j]
 
 
-@strict
+@strict_part
 def _value(coef: Array, s: Array, coef_ref: Array, s_ref: Array) -> float:
     """f(x) − f(x_ref) = ½ (a − a_ref)·(s + s_ref), summed in float64."""
     twice = 0.0
@@ -249,7 +248,7 @@ def _value(coef: Array, s: Array, coef_ref: Array, s_ref: Array) -> float:
 # When to leave a signal ---------------------------------------------------------------------
 
 
-@strict
+@strict_part
 def left(watch: Watch, i: int, setting: Setting, s: Array, t: int) -> bool:
     """Whether there is nothing to do for a signal: it was left, or its first point will do."""
     if watch.rules.halt[0]:
@@ -261,7 +260,7 @@ def left(watch: Watch, i: int, setting: Setting, s: Array, t: int) -> bool:
     return done
 
 
-@strict
+@strict_part
 def marks_of(watch: Watch, i: int, t: int, n: int) -> Marks:
     """What a signal that is looked at after t iterations has to reach to be looked at again."""
     rules = watch.rules
@@ -272,7 +271,7 @@ def marks_of(watch: Watch, i: int, t: int, n: int) -> Marks:
     return Marks(watch.block.goal2[i], doubt, rules.n_nonzero, look, zero)
 
 
-@inlined
+@part
 def due(marks: Marks, at_least: float, used: int, t: int, seen: float) -> bool:
     """Whether a signal is to be looked at: ‖residual‖² is `at_least` so much, `used` atoms are in
     its code, t iterations were made, and the last saw a largest slope of `seen`."""
@@ -280,7 +279,7 @@ def due(marks: Marks, at_least: float, used: int, t: int, seen: float) -> bool:
     return low or used >= marks.most or t >= marks.look
 
 
-@strict
+@strict_part
 def ends(
     watch: Watch, i: int, setting: Setting, coef: Array, s: Array, t: int, at_least: float
 ) -> bool:
@@ -294,14 +293,15 @@ def ends(
         found.residual2[i] = watch.sure[i] = exact_residual2(watch, i, coef)
     # Where no residual is asked for, none is known: any above the goal of −1 will do.
     left2 = found.residual2[i] if goal2 >= 0 else 0.0
-    status = verdict(left2, goal2, found.size[i], t, watch.rules)
+    used: Any = np.int64(found.size[i])
+    status = verdict(left2, goal2, used, t, watch.rules)
     if status != CONVERGED and flat(watch, i, setting, s):
         status = CONVERGED
     found.status[i] = status
     return status != GOING
 
 
-@strict
+@strict_part
 def lowest(watch: Watch, i: int, setting: Setting, coef: Array, s: Array) -> float:
     """‖residual‖² less what may be rounding.
 
@@ -321,23 +321,24 @@ def lowest(watch: Watch, i: int, setting: Setting, coef: Array, s: Array) -> flo
     return total - 8 * watch.rules.rounding * size  # type: ignore[no-any-return]
 
 
-@strict
+@strict_part
 def flat(watch: Watch, i: int, setting: Setting, s: Array) -> bool:
     """Whether every slope is nothing but rounding."""
-    zero, norm, z = zero_slope(watch, i), watch.atoms.norm, 0
+    zero, norm = zero_slope(watch, i), watch.atoms.norm
+    z: Any = np.int64(0)
     while z < len(norm) and abs(_slope(watch.correlated, setting.rows, s, z)) <= zero * norm[z]:
         z += 1
-    return z == len(norm)
+    return z == len(norm)  # type: ignore[no-any-return]
 
 
-@strict
+@strict_part
 def zero_slope(watch: Watch, i: int) -> float:
     """The slope of an atom of unit norm that counts as zero."""
     zero: float = watch.rules.rounding * np.sqrt(watch.block.norm2[i])
     return zero
 
 
-@strict
+@strict_part
 def exact_residual2(watch: Watch, i: int, coef: Array) -> float:
     """‖signal − Σ coef_j z_j‖² from its definition; the code is written down on the way."""
     found, used = watch.found, 0
@@ -360,10 +361,10 @@ def close(watch: Watch, coef: Array) -> None:
     found = watch.found
     for i in range(len(coef)):
         norm2 = watch.block.norm2[i]
-        left2 = exact_residual2(watch, i, coef[i])
+        left2, zero = exact_residual2(watch, i, coef[i]), zero_slope(watch, i)
         if not left2 <= 2 * norm2:
             found.size[i], found.status[i] = 0, DIVERGED
             left2 = norm2
-        elif left2 <= zero_slope(watch, i) ** 2:
+        elif left2 <= zero * zero:
             found.status[i] = CONVERGED
         found.residual2[i] = left2
