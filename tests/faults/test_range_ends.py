@@ -110,6 +110,10 @@ def test_constants_out_of_range_are_refused():
         geometry.gauge(Dictionary([[1.0, 1.0]]), np.full(2, 1.7e308))
     with pytest.raises(InputError, match=r"^atoms: the inverses of their norms"):
         geometry.leverage(Dictionary([[1e-309, 0.0], [0.0, 1e-309]]))
+    with pytest.raises(InputError, match=r"^atoms: the inverses of their norms"):
+        geometry.leverage(Dictionary([[5e-324] * 6]))
+    with pytest.raises(InputError, match=r"^mDW: it is below the range"):
+        geometry.directional_width(Dictionary([[5e-324] * 6]))
     with pytest.raises(InputError, match=r"^A: "):
         geometry.smoothness(LeastSquares(1e-172 * np.eye(2), np.ones(2)), Coordinates(2))
     steep = LeastSquares(1e150 * np.eye(2), np.full(2, 1e200))

@@ -168,12 +168,14 @@ class Moments:
         # differences between their lengths have no say in it.
         coordinates = atoms.lin.inside(atoms.matrix)
         size = float(np.abs(coordinates).max())
+        if size < float_info.min:
+            raise _too_short()
         found = whiten(coordinates / size, p)
         with np.errstate(divide="ignore", over="ignore"):
             leverage = np.minimum(found.lengths, 1 / p)  # for p_j z_j z_jᵀ ≤ P̃
             frame, dual = size * found.frame, found.transform.T / size
         if not np.isfinite(dual).all():
-            raise InputError("atoms: the inverses of their norms are out of the range of numbers")
+            raise _too_short()
         _moderate(leverage)
         if atoms.lin.basis is not None:
             frame, dual = frame @ atoms.lin.basis, dual @ atoms.lin.basis
@@ -211,6 +213,10 @@ class Moments:
         """‖x‖_P² = xᵀPx."""
         s = self.dual @ x.reshape(-1)
         return float(s @ s)
+
+
+def _too_short() -> InputError:
+    return InputError("atoms: the inverses of their norms are out of the range of numbers")
 
 
 def _moderate(leverage: Array, rarest: float = RAREST) -> Array:

@@ -156,7 +156,9 @@ def _width(atoms: AtomSet, measure: Measure) -> Constant:
     finite = atoms.finite
     if finite is None:
         return _width_of_draws(atoms, serves)
-    found = measure(inside(finite))
+    rows = inside(finite)
+    with_digits("mDW", float(np.abs(rows).max()))
+    found = measure(rows)
     turned = finite.lin.tilt  # atoms in lin(A) see little of a turned basis
     ends = found.lower * (1 - turned), found.upper * (1 + turned)
     return at_least(*ends, serves, _lift(found, basis_of(atoms), atoms))
