@@ -174,7 +174,8 @@ def _rounded(w: Any) -> bytes:
 
 def _slope(f: Any) -> bytes:
     """The gradient somewhere: no two matrices have the same."""
-    return _rounded(f.gradient(np.arange(1.0, 1 + np.prod(f.shape)).reshape(f.shape)))
+    x = 0.1 * np.arange(1.0, 1 + np.prod(f.shape))  # an exponential of it is no large number
+    return _rounded(f.gradient(x.reshape(f.shape)))
 
 
 def _estimators() -> dict[str, Door]:
@@ -221,7 +222,7 @@ def _estimators() -> dict[str, Door]:
         return _rounded(np.round(np.asarray(kept, np.float64), 4))
 
     options_alone = {
-        name: Door(fitted(getattr(estimators, name), y), {}, options)
+        name: Door(fitted(getattr(estimators, name), y), {}, options, rounded)
         for name, (options, y) in made.items()
     }
     return options_alone | {
