@@ -20,7 +20,7 @@ from fuzz.case import Case, Refused, words
 from fuzz.decomposing import NAMES as DECOMPOSE_NAMES
 from fuzz.doors import Door, doors
 from fuzz.encoding import NAMES as ENCODE_NAMES
-from fuzz.generators import JUNK, Array
+from fuzz.generators import ENDLESS, JUNK, Array
 from fuzz.geometry import NAMES as GEOMETRY_NAMES
 from fuzz.learning import NAMES as LEARN_NAMES
 from fuzz.outlets import FILES, OUTLETS, WRITTEN
@@ -167,6 +167,10 @@ OPTIONAL = frozenset({"x0", "coef0", "sampling", "weights", "gradient", "given",
 """Arguments that are left out unless they are the one to be tried."""
 
 
+STEPS = frozenset({"rounds", "passes", "max_iter"})
+"""Numbers of steps, all of which are taken."""
+
+
 def inputs_case(case: Case) -> None:
     if case.chance(0.08):
         _path(case)
@@ -224,6 +228,8 @@ def _other(case: Case, door: Door, argument: str, plain: dict[str, Any]) -> None
     case.tell(value=shown(value))
     if argument in ("callback", "scoring") and callable(value):
         return  # what a callback raises passes through
+    if argument in STEPS and isinstance(value, int) and value >= ENDLESS:
+        return  # more than anyone waits for
     if argument == "n_jobs" and isinstance(value, (int, np.integer)) and value not in (0, 1):
         return  # processes of a process are for joblib to make
     found = case.ask(lambda: door.call(**plain | {argument: value}), NAMES, warned=TOLD)
