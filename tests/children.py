@@ -8,5 +8,9 @@ passed_over: list[str] = []
 
 def strict_python(*arguments):
     """The command of a process that takes warnings for errors, just as the tests do."""
-    options = [word for rule in ("error", *passed_over) for word in ("-W", rule)]
-    return [sys.executable, *options, *map(str, arguments)]
+    return [sys.executable, "-W", "error", *leniency(), *map(str, arguments)]
+
+
+def leniency():
+    """The options -W of this run of the tests, for a Python or a pytest that it starts."""
+    return [word for rule in passed_over for word in ("-W", rule)]

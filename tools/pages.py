@@ -13,7 +13,7 @@ import os
 import re
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -41,6 +41,8 @@ ROOMS = {
 }
 """Where a public name lives, and the title of the page that describes it."""
 TABLES = PROJECT / "benchmarks" / "README.md"
+STRICT = (sys.executable, "-W", "error")
+"""Runs the Python of the site: a reader should meet no warning."""
 COMMANDS = "<!-- the commands -->"
 """Stands in docs/benchmarks.md for the table of benchmarks/README.md."""
 
@@ -62,7 +64,7 @@ def blocks(text: str) -> list[str]:
     return re.findall(r"^```python\n(.*?)^```", text, flags=re.DOTALL | re.MULTILINE)
 
 
-def run(name: str, code: str) -> Run:
+def run(name: str, code: str, python: Sequence[str] = STRICT) -> Run:
     """Run Python in a folder of its own, unless that has been done."""
     digest = hashlib.sha256(f"{pursuit.__version__}\n{code}".encode()).hexdigest()[:16]
     folder = KEPT / f"{name}-{digest}"
@@ -71,7 +73,7 @@ def run(name: str, code: str) -> Run:
         folder.mkdir(parents=True, exist_ok=True)
         (folder / "script.py").write_text(code, encoding="utf-8")
         environment = {**os.environ, "MPLBACKEND": "agg", "PURSUIT_DATA": str(folder)}
-        command = [sys.executable, "-W", "error", "script.py"]
+        command = [*python, "script.py"]
         done = subprocess.run(
             command, cwd=folder, env=environment, capture_output=True, text=True, timeout=1200
         )

@@ -13,6 +13,7 @@ import page_examples
 import pytest
 import scipy.io
 import scipy.io.wavfile
+from children import strict_python
 
 import pursuit as library
 from pursuit import methods
@@ -273,7 +274,7 @@ def test_a_script_of_the_gallery_runs_and_draws(script, tmp_path, monkeypatch):
     pytest.importorskip("sklearn")
     monkeypatch.setattr(pages, "KEPT", tmp_path)
     code = script.read_text(encoding="utf-8")
-    done = pages.run(script.stem, code)
+    done = pages.run(script.stem, code, strict_python())
     assert len(done.pictures) == code.count("savefig(")
     assert min(picture.stat().st_size for picture in done.pictures) > 10_000
     page = pages.gallery_page(script.stem, done)
