@@ -6,9 +6,11 @@ Nothing is written for any of them, and no traceback is shown.
 import contextlib
 import os
 import shutil
+import subprocess
 
 import numpy as np
 import pytest
+from children import strict_python
 
 from pursuit import cli, decompose, encode
 
@@ -195,6 +197,12 @@ def folder(tmp_path_factory):
     return path
 
 
+def _elsewhere(*words):
+    """In a process of its own, where a client of Dask that finds nobody stays behind."""
+    ran = subprocess.run(strict_python("-m", "pursuit", *words), capture_output=True, text=True)
+    return ran.returncode, ran.stdout, ran.stderr
+
+
 @pytest.mark.parametrize(("words", "named"), LINES, ids=[" ".join(words) for words, _ in LINES])
 def test_a_wrong_line_ends_in_one_line_that_names_what_is_wrong(
     pursuit, folder, monkeypatch, words, named
@@ -202,7 +210,7 @@ def test_a_wrong_line_ends_in_one_line_that_names_what_is_wrong(
     monkeypatch.chdir(folder)
     shutil.rmtree("new", ignore_errors=True)
     before = os.listdir(folder)
-    code, out, err = pursuit(*words)
+    code, out, err = (_elsewhere if "--scheduler" in words else pursuit)(*words)
     last = err.rstrip("\n").rpartition("\n")[2]
     assert (code, out) == (2, ""), err
     assert last.startswith(("pursuit: ", "Error: "))
