@@ -133,6 +133,13 @@ def test_coefficients_of_empty_columns_are_zero_where_they_cost_something():
     assert (result.x[1:6] == [1, 1, 0, 0, 0]).all()
 
 
+def test_an_empty_column_of_few_goes_to_zero_as_well():
+    f = LeastSquares(np.array([[0.0, 1, 1], [0, 1, 1]]), [-0.9, -1.0])
+    result = solve(f, Coordinates(3), "working-set", coef0=[3e-6, 5e-6, 0], penalty=L1(4.0))
+    assert result.status.name == "CONVERGED"
+    assert not result.x.any()
+
+
 @pytest.mark.parametrize("penalty", [None, L1(0.01), NonNegative()], ids=repr)
 @pytest.mark.parametrize("loss", [Logistic, Poisson])
 @pytest.mark.parametrize("far", [-30.0, -2000.0])

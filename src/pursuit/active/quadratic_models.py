@@ -48,11 +48,15 @@ class DescentModel(QuadraticModel):
     """Minimised by coordinate descent and steps on faces."""
 
     terms: Terms
+    curvatures: Array
+    """The diagonal of H."""
     rounds: int = ROUNDS
     fewest: int = EPOCHS[0]
 
     def minimise(self, w: Array, c: Array, enough: float) -> Array:
         w, self.epochs = w.copy(), self.fewest
+        # A coefficient that no sample sees costs its weight for nothing.
+        w[(self.curvatures == 0) & (c == 0) & (self.terms.weights > 0)] = 0.0
         self._begin(w, c)
         for _ in range(self.rounds):
             if not self.terms.smooth and self._epochs(w, enough) <= enough:
@@ -119,6 +123,7 @@ class GramModel(DescentModel):
         self.terms = terms
         self.H = gram
         self.H.flat[:: len(gram) + 1] += terms.l2
+        self.curvatures = self.H.diagonal()
         # As many as cost next to nothing, or about what a factorisation does.
         most = max(EPOCHS[0], CHEAP // len(gram) ** 2, len(gram) // LARGE)
         self.fewest = min(most, EPOCHS[1])
@@ -179,8 +184,6 @@ class ResidualModel(DescentModel):
 
     def _begin(self, w: Array, c: Array) -> None:
         self.v = self.g.copy()
-        # A coefficient that no sample sees costs its weight for nothing.
-        w[(self.curvatures == 0) & (c == 0) & (self.terms.weights > 0)] = 0.0
 
     def _epochs(self, w: Array, enough: float) -> float:
         from pursuit.kernels.working_set import residual_epochs
