@@ -48,6 +48,8 @@ class Loop:
             except Unbounded as endless:  # a search along a line has moved nothing yet
                 found, running.whole = self._reasons.endless(str(endless)), None
             value = self.observer.last_value()
+            if isfinite(value) and found[0] is not Status.UNBOUNDED:
+                value = running.verified.value  # in the user's scale it may be out of range
         self._save()
         return self._reasons.told(found) if isfinite(value) else self._reasons.diverged(value)
 
