@@ -270,6 +270,16 @@ def test_a_slope_is_no_rounding_of_terms_that_its_atom_does_not_see(method, dtyp
         assert result.x.tolist() == pytest.approx([0, 1])
 
 
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("method", ["matching-pursuit", "orthogonal", "cyclic"])
+def test_slopes_that_are_rounding_of_products_leave_an_optimal_start(method, dtype):
+    """Entries of Aᵀb that are zero are sums of terms that are not, and hardly ever cancel."""
+    q = np.linalg.qr(np.random.default_rng(0).standard_normal((50, 7)))[0]
+    A, b = (q * ([100] + 6 * [1])).astype(dtype), (100 * q[:, 0]).astype(dtype)
+    result = solve(LeastSquares(A, b), Dictionary(np.eye(7, dtype=dtype)[1:]), method)
+    assert (result.status, result.iterations) == (Status.CONVERGED, 0)
+
+
 def test_weights_and_bounds_at_the_ends_of_the_range_are_a_penalty():
     """Of coefficients of unit atoms they vanish, or have no end: they stay a weight and a bound."""
     start = np.array([1.0, 0.0])

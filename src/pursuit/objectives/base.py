@@ -76,6 +76,10 @@ class Objective(ABC):
         precision = np.result_type(here.dtype, np.float32)
         return float((x.size + 4) * np.finfo(precision).eps * terms)
 
+    def gradient_terms(self, x: Array) -> Array | None:
+        """What each entry of ∇f(x) is a sum of, in size; None where that is not known."""
+        return None
+
     def image(self, x: Array) -> Array:
         """A linear map of x that makes `value_at` and `gradient_at` cheap."""
         return x

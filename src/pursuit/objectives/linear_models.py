@@ -185,12 +185,15 @@ class LinearModel(ThroughImage):
         return gradient + self.l2 * self.shrunk(x) if self.l2 else gradient
 
     def gradient_rounding(self, x: Array) -> float:
+        operations = 8 + int(sum(self.X.shape))
+        return operations * EPS * length(self.gradient_terms(x))
+
+    def gradient_terms(self, x: Array) -> Array:
         # As for least squares; a loss turns the error of u into its sensitivity times it.
         u = self.image(x)
         terms = self.sensitivity(u) * magnitudes(self.X, x) + np.abs(self.slopes(u))
-        pulled = magnitudes(self.X.T, terms) + self.l2 * np.abs(x)
-        operations = 8 + int(sum(self.X.shape))
-        return operations * EPS * length(pulled)
+        pulled: Array = magnitudes(self.X.T, terms) + self.l2 * np.abs(x)
+        return pulled
 
     def curvature(self, z: Array, image: Array) -> float:
         shrunk = self.shrunk(z)

@@ -78,6 +78,10 @@ class SquaredDistance(QuadraticObjective):
     def gradient_rounding(self, x: Array) -> float:
         return EPS * length(self.gradient(x))
 
+    def gradient_terms(self, x: Array) -> Array:
+        terms: Array = np.abs(x) + np.abs(self.b)
+        return terms
+
     def curvature(self, z: Array, image: Array) -> float:
         return float(np.vdot(z, z))
 
@@ -191,12 +195,18 @@ class LeastSquares(ThroughImage, QuadraticObjective):
     def gradient_rounding(self, x: Array) -> float:
         # An entry of Aᵀ(Ax − b) sums m terms, each with an entry of Ax that sums d.
         residual = times(self.A, x) - self.b
-        terms = magnitudes(self.A, x)
-        pulled = magnitudes(self.A.T, np.abs(residual) + terms)
         operations = 4 + int(sum(self.A.shape))
-        rounding = operations * EPS * length(pulled + self.l2 * np.abs(x))
+        rounding = operations * EPS * length(self._terms(x, residual))
         # Products with A may underflow, and are zero for certain where there is no residual.
         return max(rounding, operations**2 * TINIEST) if residual.any() else rounding
+
+    def gradient_terms(self, x: Array) -> Array:
+        return self._terms(x, times(self.A, x) - self.b)
+
+    def _terms(self, x: Array, residual: Array) -> Array:
+        pulled = magnitudes(self.A.T, np.abs(residual) + magnitudes(self.A, x))
+        terms: Array = pulled + self.l2 * np.abs(x)
+        return terms
 
     def pull(self, image: Array) -> Array:
         if not self.l2:
@@ -286,8 +296,12 @@ class Quadratic(ThroughImage, QuadraticObjective):
         return gradient
 
     def gradient_rounding(self, x: Array) -> float:
-        terms = magnitudes(self.H, x) + np.abs(self.gradient(x))
+        terms = self.gradient_terms(x)
         return (len(x) + 4) * EPS * length(terms)
+
+    def gradient_terms(self, x: Array) -> Array:
+        terms: Array = magnitudes(self.H, x) + np.abs(self.gradient(x))
+        return terms
 
     def curvature_rounding(self, z: Array) -> float:
         return (len(z) + 4) * EPS * float(np.abs(z) @ magnitudes(self.H, z))

@@ -92,13 +92,15 @@ class Reasons:
 
     def _told(self) -> bool:
         """Whether a first slope that drowns in the gradient is more than the rounding of the terms
-        that its atom sees: those of a start at zero are the entries of the gradient."""
+        that its atom sees: those of the entries of the gradient, at a start at zero."""
         problem, start = self._run.problem, self._running.stepper.x.vector
         if problem.atoms.finite is None or not isinstance(start, np.ndarray) or start.any():
             return False
-        gradient = problem.f.gradient(start).astype(np.float64)
-        z = problem.atoms.vector(problem.atoms.lmo(gradient)).astype(np.float64)
-        seen = float(np.abs(z).reshape(-1) @ np.abs(gradient).reshape(-1))
+        terms = problem.f.gradient_terms(start.astype(np.float64))
+        if terms is None:
+            return False
+        z = problem.atoms.vector(problem.atoms.lmo(problem.f.gradient(start))).astype(np.float64)
+        seen = float(np.abs(z).reshape(-1) @ terms.reshape(-1))
         return self._watched.first_slope > 8 * self._running.eps * seen
 
     def _optimal_start(self) -> str:
