@@ -280,3 +280,16 @@ def test_models_refuse_numbers_that_only_signal_and_arrays_that_fail(model, kind
 def test_answers_beyond_the_type_of_the_features_are_refused():
     with pytest.raises(InputError, match=r"^y: expected numbers in the range of float32"):
         estimators.PursuitRegressor().fit(SIGNALS.astype(np.float32), Y * 1e60)
+
+
+class Large:
+    """An array that does not fit."""
+
+    def __array__(self, *_, **__):
+        raise MemoryError("unable to allocate 3 TiB")
+
+
+@pytest.mark.parametrize("door", ["SquaredDistance", "signals", "regressor"])
+def test_memory_that_is_not_there_is_no_fault_of_an_argument(door):
+    with pytest.raises(MemoryError, match="3 TiB"):
+        FITTED[door](Large(), Y) if door in FITTED else DOORS[door][2](Large())

@@ -206,6 +206,8 @@ def _converted(name: str, value: Any) -> Array:
         return plain_array(name, value.data)
     try:
         return _detached(value) if "torch" in libraries else np.asarray(value)
+    except MemoryError:  # nothing is wrong with what is too large
+        raise
     except Exception as error:  # whatever an object that is no array raises when asked for one
         reason = " ".join(str(error).split())
         raise InputError(

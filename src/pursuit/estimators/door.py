@@ -72,7 +72,7 @@ def checking(name: str) -> Iterator[None]:
         # What no type of ours has, and a signalling NaN, are infinite or NaN to it, no warning.
         with np.errstate(over="ignore", invalid="ignore"):
             yield
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, MemoryError):
         raise
     except Exception as error:
         raise InputError(f"{name}: expected arrays of numbers ({error!s:.120})") from error
