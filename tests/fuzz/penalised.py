@@ -273,6 +273,9 @@ def _value_and_slope(charged: Charged) -> None:
         off <= charged.slack(charged.x, charged.w),
         f"value {result.value:.6g} where f + g is {float(charged.value):.6g}",
     )
+    if np.isnan(result.slope):  # with a penalty that weighs nothing
+        case.require(charged.posed.rules.name == "gradient-free", "the slope is nan")
+        return
     least, most, slack = charged.slope(charged.w, charged.x)
     between = least - slack <= result.slope <= most + slack
     case.require(between, f"slope {result.slope:.6g} where it is {float(most):.6g}")

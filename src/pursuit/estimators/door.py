@@ -16,7 +16,7 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted, vali
 
 from pursuit.base.errors import InputError
 from pursuit.base.sparse import sparse_array
-from pursuit.base.validation import Array, count, refuse_mask, shown
+from pursuit.base.validation import Array, as_floats, count, refuse_mask, shown
 
 FLOATS = (np.float64, np.float32)
 """Types that stay what they are; others become the first."""
@@ -49,8 +49,9 @@ class Checked:
             X, y = _sound("X", X), _sound("y", y)
             X, y = validate_data(self, X, y, y_numeric=numeric, **self._kinds, **checks)
             target = np.asarray(y, X.dtype) if numeric else np.asarray(y)
-        if numeric and not np.isfinite(target).all():
-            raise InputError(f"y: expected numbers in the range of {X.dtype}, the type of X")
+        if target.dtype.kind == "f" and not np.isfinite(as_floats(target)).all():
+            of = f"{X.dtype}, the type of X" if numeric else "float64"
+            raise InputError(f"y: expected numbers in the range of {of}")
         return X, target
 
     @property
