@@ -166,6 +166,20 @@ def test_a_gap_is_that_of_bounds_as_given_where_a_run_rounds_them():
     assert result.gap >= 0.9375 * end - 0.875 * end * end / 2
 
 
+def test_a_gap_counts_what_rounding_does_to_an_x_that_cancels():
+    rng = np.random.default_rng(9)
+    for _ in range(50):
+        shared, rest = rng.standard_normal(3), rng.standard_normal((2, 3))
+        atoms = Dictionary([shared + 1e-11 * rest[0], -shared + 1e-11 * rest[1]])
+        f = Logistic(rng.standard_normal((5, 3)), [1.0, -1.0, 1.0, -1.0, 1.0], l2=1e6)
+        whole = penalised(f, atoms, NonNegative())
+        w = 1e20 * (1 + 1e-11 * rng.random(2))  # x is 10⁻¹¹ of its terms, P is l2/2‖x‖²
+        still = exact_value(f, atoms, whole.penalty, np.zeros(2))
+        left = LeftToGain.of(Problem(f, whole))(w)
+        gain = float(exact_value(f, atoms, whole.penalty, w) - still)
+        assert gain <= left < 1.01 * gain
+
+
 def test_a_gap_stops_a_run_and_is_what_the_certificate_says():
     rng = np.random.default_rng(8)
     X, y = rng.standard_normal((40, 10)), rng.standard_normal(40)

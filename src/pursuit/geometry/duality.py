@@ -20,7 +20,7 @@ from typing import NamedTuple
 import numpy as np
 
 from pursuit.atoms.base import FiniteAtoms
-from pursuit.base.lengths import EPS
+from pursuit.base.lengths import EPS, length
 from pursuit.base.validation import Array
 from pursuit.geometry.dual_points import DualPoint, DualSpace
 from pursuit.objectives.base import Objective
@@ -98,7 +98,14 @@ class Duality:
         # u is a sum of products, and the losses change with it as their slopes say.
         off = self._space.operations * EPS * self._spread(w)
         moved = float(np.abs(f.slopes(u)) @ off + f.sensitivity(u) @ (off * off))
+        moved += f.l2 * self._off(w) * (length(shrunk) + 0.5 * self._off(w))
         return float(losses.sum()) + ridge + charge + ULPS * EPS * terms + moved
+
+    def _off(self, w: Array) -> float:
+        """At least the norm of what rounding did to x, whose terms may cancel; none on axes."""
+        if self._space.on_axes:
+            return 0.0
+        return self._space.operations * EPS * float(self.atoms.norms @ np.abs(w))
 
     def _spread(self, w: Array) -> Array:
         """At least Σ_j |X||z_j||w_j|: the terms of u."""
