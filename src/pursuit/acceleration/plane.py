@@ -85,8 +85,11 @@ class Plane:
         here, total = self.look(np.zeros(len(self.images)), self.known), 0.0
         above = self.f.majorants(self.image)
         bounds = np.diag(self.ridge) + sum(part**2 @ bend for part, bend in self._pieces(above))
+        bounds = np.where(bounds > 0, bounds, np.inf)
         for _ in range(NEWTON):
-            surely = float((here.slopes**2 / np.where(bounds > 0, 2 * bounds, np.inf)).max())
+            # Slopes along a direction as long as ∇f are as small as f: their squares may vanish.
+            best = float((np.abs(here.slopes) / np.sqrt(bounds)).max())
+            surely = 0.5 * best * best
             if surely <= ENOUGH * total:
                 break
             there, gain = self._along(here, here.samples.bends)
