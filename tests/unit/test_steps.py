@@ -17,6 +17,7 @@ from pursuit import (
     InputError,
     LeastSquares,
     Logistic,
+    Quadratic,
     Sampling,
     SquaredDistance,
     ValueSearch,
@@ -27,7 +28,7 @@ from pursuit import (
 from pursuit.objectives.problem import Problem
 from pursuit.points import choose
 from pursuit.rules.line_search import Line, by_values
-from pursuit.rules.run import Run
+from pursuit.rules.run import Run, Unbounded
 
 rng = np.random.default_rng(0)
 X = rng.standard_normal((60, 10))
@@ -305,6 +306,20 @@ def test_gradient_free_does_not_depend_on_units(unit):
     target = np.random.default_rng(3).standard_normal(6)
     result = solve(SquaredDistance(unit * target), Coordinates(6), "gradient-free", max_iter=200)
     assert np.allclose(result.x / unit, target, rtol=1e-6)
+
+
+@pytest.mark.parametrize("curvature", [1e-200, 1e-290])
+def test_gradient_free_finds_a_minimum_that_is_far_but_a_number(curvature):
+    result = solve(Quadratic([[curvature]], [1.0]), Coordinates(1), "gradient-free", max_iter=3)
+    assert result.x[0] * curvature == pytest.approx(1)
+
+
+@pytest.mark.parametrize("curvature", [1e-200, 1e-290])
+def test_a_curvature_is_measured_wherever_the_slope_changes(curvature):
+    line = Line(lambda tau: 1 - curvature * tau, 1.0)
+    assert line.typical_curvature(1.0) == pytest.approx(curvature, rel=1e-6, abs=0)
+    with pytest.raises(Unbounded):
+        Line(lambda tau: 1.0, 1.0).typical_curvature(1.0)
 
 
 def test_a_slope_test_is_refused_for_gradient_free():

@@ -155,7 +155,7 @@ class FactoredPoint(Point):
         return self.slope(z) - gamma * self.curvature(z)
 
     def value_along(self, gamma: float, z: Atom) -> float:
-        return self.value() - gamma * self.slope(z) + 0.5 * gamma**2 * self.curvature(z)
+        return self.value() - gamma * (self.slope(z) - 0.5 * gamma * self.curvature(z))
 
     def _changed(self) -> None:
         super()._changed()

@@ -111,7 +111,7 @@ class GaborPoint(AmbientPoint):
         return self.slope(z) - gamma
 
     def value_along(self, gamma: float, z: Atom) -> float:
-        return self.value() - gamma * self.slope(z) + 0.5 * gamma**2
+        return self.value() - gamma * (self.slope(z) - 0.5 * gamma)
 
     def curvature(self, z: Atom) -> float:
         return 1.0

@@ -102,7 +102,7 @@ class GramPoint(Point):
         return self.gram.value + 0.5 * float(self.coef @ both)
 
     def value_along(self, gamma: float, z: Atom) -> float:
-        return self.value() - gamma * float(self.s[z]) + 0.5 * gamma**2 * self.curvature(z)
+        return self.value() - gamma * (float(self.s[z]) - 0.5 * gamma * self.curvature(z))
 
     def slope(self, z: Atom) -> float:
         if not self.looked:

@@ -24,7 +24,10 @@ LOOKS = 100
 FAR = 1e30
 """Multiples of a first guess that a line is followed for before it counts as endless."""
 ENDLESS = 1e200
-"""The same for a first guess that knows nothing of the scale of f."""
+"""The same for a first guess that knows nothing of the scale of f, if nothing else is seen up to
+where numbers end."""
+RANGE = 1e300
+"""About where they do."""
 BRACKETS = 40
 """The most distances tried for three values of a parabola."""
 EPS = float(np.finfo(np.float64).eps)
@@ -88,15 +91,15 @@ class Line:
 
     def typical_curvature(self, tau: float) -> float:
         """The mean of −ψ′ up to about where ψ vanishes, whatever the units of the first τ are."""
-        best, end = self.first / tau, ENDLESS * tau
+        best, end, wild = self.first / tau, ENDLESS * tau, RANGE
         for _ in range(LOOKS):
             mean = self.curvature(tau)
-            if tau > end and abs(mean) * tau < 1e-6 * self.first:
+            if tau > end and tau > 1e-4 * wild and abs(mean) * tau < 1e-6 * self.first:
                 raise Unbounded
             if isnan(mean) or mean == inf:
-                tau *= 1e-3
+                wild, tau = tau, tau * 1e-3
             elif mean * tau < 1e-6 * self.first:
-                tau *= 1e3
+                tau *= 1e3 if tau < end else 1e6
                 best = self.first / tau
             elif best / 4 <= mean <= 4 * best:
                 return mean
@@ -161,8 +164,8 @@ def by_values(
         return 0.0, 0.0
     left, right = value(-reach), value(reach)
     bend, tilt = left + right - 2 * start, (left - right) / 2
-    vertex = reach * tilt / bend
-    gain, promised = start - value(vertex), tilt * tilt / (2 * bend)
+    vertex = reach * (tilt / bend)
+    gain, promised = start - value(vertex), tilt * (tilt / (2 * bend))
     if gain > 0 and abs(gain - promised) <= FLAT * promised:
         return vertex, gain
     found = minimize_scalar(
@@ -181,7 +184,7 @@ def _bracket(value: Callable[[float], float], start: float, reach: float, eps: f
 
     Zero where φ does not seem to change at all.
     """
-    end, wild = ENDLESS * reach, inf  # where φ was no number
+    end, wild = ENDLESS * reach, 1e4 * RANGE  # where φ was no number
     for _ in range(BRACKETS):
         left, right = value(-reach), value(reach)
         if not (isfinite(left) and isfinite(right)):
@@ -194,12 +197,12 @@ def _bracket(value: Callable[[float], float], start: float, reach: float, eps: f
         elif min(left, right) < start - noise:
             if bend > 64 * noise:
                 reach *= min(max(2 * tilt / bend, 1.5), 100)
-            elif reach > end:
-                raise Unbounded
             elif reach > 1e-4 * wild:  # the bend, if there is any, is beyond the range of numbers
+                if reach > end:
+                    raise Unbounded
                 return 0.0
             else:  # a straight line, as far as one sees: its bend, if it has any, is below this
-                reach *= max(tilt / (64 * noise), 100)
+                reach = min(reach * max(tilt / (64 * noise), 100), 2 * RANGE)
         else:
             # Closer to the vertex, as long as the bend of φ still stands out of the rounding.
             closer = max(8 * tilt / bend, sqrt(1000 * noise / bend), 1e-3)
