@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from pursuit import (
+    L1,
     Backtracking,
     Coordinates,
     Dictionary,
@@ -15,6 +16,7 @@ from pursuit import (
     Status,
     geometry,
     methods,
+    path,
     solve,
 )
 
@@ -177,6 +179,17 @@ def test_flat_directions_and_a_value_of_zero_on_the_way_are_no_divergence(seed):
         result = solve(f, Coordinates(10), name, x0=2 * minimiser, max_iter=600, tol=0)
         assert result.status is not Status.DIVERGED
         assert result.value < 0
+
+
+def test_a_warm_start_whose_value_drowns_in_its_terms_has_not_diverged():
+    """The value is 1e-17 of its terms, and steps follow the rounding of slopes."""
+    for seed in range(40):
+        rng = np.random.default_rng(seed)
+        Z, b = rng.standard_normal((13, 2)), 0.2 * rng.standard_normal(2)
+        weights = rng.uniform(0.5, 2.5, 13) * (rng.random(13) < 0.7)
+        options = {"strengths": [1, 1e-4, 1e-15, 1e-16, 1e-17], "tol": 1e-3, "max_iter": 120}
+        found = path(SquaredDistance(b), Z, L1(weights), "random-pursuit", **options)
+        assert Status.DIVERGED not in [run.status for run in found.runs]
 
 
 def test_a_diverged_run_that_is_resumed_has_still_diverged():

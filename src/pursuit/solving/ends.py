@@ -10,6 +10,7 @@ import numpy as np
 
 from pursuit.atoms.base import AtomSet
 from pursuit.base.errors import InputError
+from pursuit.base.lengths import length
 from pursuit.base.status import Status
 from pursuit.points.base import Point
 from pursuit.rules.memory import Memory
@@ -210,16 +211,23 @@ class Reasons:
 
     def watch(self) -> Ended | None:
         """Whether the value is above its start by more than all it ever fell, again and again."""
-        watched = self._watched
-        value, first = self._running.stepper.x.total(), watched.first_value
+        watched, value = self._watched, self._running.stepper.x.total()
         if not isfinite(value):
             watched.strikes = STRIKES  # so that a resumed run knows it, too
             return self._struck()
         watched.best = min(watched.best, value)
-        rounding = max(1e-12, 64 * self._running.eps) * abs(first)
-        high = value - first > first - watched.best + rounding
-        watched.strikes = watched.strikes + 1 if high else 0
+        watched.strikes = watched.strikes + 1 if self._high(value) else 0
+        if watched.strikes == STRIKES:
+            # The terms of a value may be far larger than it, and steps follow their rounding.
+            true = self._running.verified
+            terms = self._gradient * length(true.x.astype(np.float64))
+            watched.strikes = STRIKES if self._high(true.value, terms) else 0
         return self._struck()
+
+    def _high(self, value: float, terms: float = 0.0) -> bool:
+        watched, first = self._watched, self._watched.first_value
+        rounding = max(1e-12, 64 * self._running.eps) * (abs(first) + terms)
+        return not value - first <= first - watched.best + rounding  # nor where it is no number
 
     def _struck(self) -> Ended | None:
         if self._watched.strikes < STRIKES:
