@@ -277,6 +277,8 @@ def _value_and_slope(charged: Charged) -> None:
         case.require(charged.posed.rules.name == "gradient-free", "the slope is nan")
         return
     least, most, slack = charged.slope(charged.w, charged.x)
+    start = exact(charged.start)
+    slack += charged.slope(start, start @ charged.rows)[2]  # slopes are carried from there
     between = least - slack <= result.slope <= most + slack
     case.require(between, f"slope {result.slope:.6g} where it is {float(most):.6g}")
 
