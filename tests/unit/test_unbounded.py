@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from scipy.sparse.linalg import aslinearoperator
 
 from pursuit import (
     Backtracking,
@@ -11,6 +12,7 @@ from pursuit import (
     ExactLineSearch,
     Function,
     Groups,
+    Operator,
     Oracle,
     Quadratic,
     Sphere,
@@ -117,6 +119,20 @@ def test_a_function_that_falls_along_a_line_for_as_long_as_one_looks_is_unbounde
     result = solve(f, Coordinates(3), method)
     assert result.status is Status.UNBOUNDED
     assert "without end" in result.message
+
+
+@pytest.mark.parametrize("method", ["blended", "orthogonal"])
+def test_atoms_that_nearly_cancel_have_no_endless_direction(method):
+    """By rounding, f seems to bend down along their differences."""
+    f = Quadratic([[10.0, 4.0], [4.0, 10.0]], [-22.0, 8.0])
+    for seed in range(100):
+        rng = np.random.default_rng(seed)
+        atoms = rng.standard_normal(2) + 1e-10 * rng.standard_normal((12, 2))
+        start = rng.standard_normal(12) * (rng.random(12) < 0.5)
+        atoms = Operator(aslinearoperator(atoms.T))
+        options = {"coef0": start, "tol": 1e-14, "max_iter": 20, "unit_atoms": False}
+        result = solve(f, atoms, method, **options)
+        assert result.status is not Status.UNBOUNDED, seed
 
 
 def test_a_flat_atom_of_a_set_known_by_its_oracle_alone_is_met_on_the_way():
