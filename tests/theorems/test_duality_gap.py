@@ -180,6 +180,15 @@ def test_a_gap_counts_what_rounding_does_to_an_x_that_cancels():
         assert gain <= left < 1.01 * gain
 
 
+def test_a_gap_counts_slopes_that_vanish():
+    atoms, f = (
+        Dictionary([[1e-200, 0.0], [1e-200, 1e-200]]),
+        Quadratic(1e-130 * np.eye(2), [1e-130] * 2),
+    )
+    result = solve(f, atoms, EXACT, penalty=Box(-1e199, 1e199), max_iter=0)
+    assert result.gap >= 1e-131 * (1 - 0.05)
+
+
 def test_a_gap_stops_a_run_and_is_what_the_certificate_says():
     rng = np.random.default_rng(8)
     X, y = rng.standard_normal((40, 10)), rng.standard_normal(40)

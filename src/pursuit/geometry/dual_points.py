@@ -18,7 +18,7 @@ import numpy as np
 
 from pursuit.atoms.base import FiniteAtoms
 from pursuit.atoms.forms import AtomForm
-from pursuit.base.lengths import EPS, length, row_norms
+from pursuit.base.lengths import EPS, TINIEST, length, row_norms
 from pursuit.base.products import times
 from pursuit.base.validation import Array
 from pursuit.objectives.linear_models import LinearModel
@@ -71,6 +71,8 @@ class DualSpace:
         c = self.atoms.correlate(pulled.reshape(self.atoms.shape)).reshape(-1)
         spread = sizes if self.on_axes else self.atoms.norms * length(sizes)
         about = self.operations * EPS * spread
+        if not self.on_axes and sizes.any():  # products may vanish
+            about += self.operations * TINIEST
         if self._unpenalised.size:  # to which θ is orthogonal as far as one can compute
             about = about + self.operations * EPS * length(theta) * self._image_norms
             c[self._unpenalised], about[self._unpenalised] = 0.0, 0.0

@@ -17,7 +17,7 @@ import numpy as np
 
 from pursuit.atoms.base import FiniteAtoms
 from pursuit.atoms.forms import AtomForm
-from pursuit.base.lengths import EPS, length
+from pursuit.base.lengths import EPS, TINIEST, length
 from pursuit.base.validation import Array
 from pursuit.geometry.duality import Duality
 from pursuit.objectives.base import Objective
@@ -91,6 +91,8 @@ class LeftToGain:
         about = self.atoms.norms * (
             self.f.gradient_rounding(x) + terms * EPS * length(gradient)
         ) + ULPS * EPS * mu * np.abs(w)
+        if gradient.any():  # products may vanish
+            about += terms * TINIEST
         sides = (mu * w - c + about, mu * w - c - about)
         above, below = (self.penalty.conjugate(v, mu) for v in sides)
         charge = np.maximum(above, below)
