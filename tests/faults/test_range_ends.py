@@ -280,6 +280,22 @@ def test_slopes_that_are_rounding_of_products_leave_an_optimal_start(method, dty
     assert (result.status, result.iterations) == (Status.CONVERGED, 0)
 
 
+def test_what_a_transform_lets_other_atoms_see_leaves_an_optimal_start():
+    """Templates are correlated by transforms of all of ∇f: where it is zero, c is rounding."""
+    templates = np.float32([[1.0075888e-14, 6.0045526e-15], [1.2253587e-14, 1.2263089e-15]])
+    f = Quadratic(np.diag(np.arange(1.0, 8)), [0, 0, 0, 0, 2.7, 0, 0.4])
+    result = solve(f, Shifts(templates, 7), penalty=Box(-np.inf, 0.0), unit_atoms=False)
+    assert (result.status, result.iterations) == (Status.CONVERGED, 0)
+
+
+def test_a_slope_whose_square_is_no_number_is_followed():
+    """Beyond all margins only the l2 bends f, and the step that it allows leads far back."""
+    f = SquaredHinge(1e72 * np.random.default_rng(0).random((8, 6)), np.ones(8), l2=1e-3)
+    start = np.full(6, 1e-60)
+    result = solve(f, Coordinates(6), "cyclic", penalty=L1(1e70), coef0=start, max_iter=50)
+    assert result.value < f.value(start) + 6e10
+
+
 def test_weights_and_bounds_at_the_ends_of_the_range_are_a_penalty():
     """Of coefficients of unit atoms they vanish, or have no end: they stay a weight and a bound."""
     start = np.array([1.0, 0.0])

@@ -458,7 +458,7 @@ def _newton(x: Point, z: Atom, c: float) -> tuple[float, float]:
         gamma = c / bend.here
         there = x.slope_along(gamma, z)
         # f(x) ≥ f(x − γz) + ⟨∇f(x − γz), γz⟩ + (the change of the slope)²/(2 most)
-        proved = gamma * there + (c - there) ** 2 / (2 * bend.most)
+        proved = gamma * there + (c - there) * ((c - there) / (2 * bend.most))
         if proved >= safe * (1 - NEARLY):
             return gamma, proved
     return c / bend.most, safe

@@ -100,9 +100,12 @@ class Reasons:
         terms = problem.f.gradient_terms(start.astype(np.float64))
         if terms is None:
             return False
-        z = problem.atoms.vector(problem.atoms.lmo(problem.f.gradient(start))).astype(np.float64)
+        gradient = problem.f.gradient(start)
+        z = problem.atoms.vector(problem.atoms.lmo(gradient)).astype(np.float64)
         seen = float(np.abs(z).reshape(-1) @ terms.reshape(-1))
-        return self._watched.first_slope > 8 * self._running.eps * seen
+        # Shared transforms of all atoms let one see what another one does.
+        slope = min(self._watched.first_slope, abs(float(np.vdot(z, gradient))))
+        return slope > 8 * self._running.eps * seen
 
     def _optimal_start(self) -> str:
         penalty = self._run.problem.atoms.penalty
