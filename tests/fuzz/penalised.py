@@ -25,6 +25,7 @@ NAMES = solving.NAMES | words("penalty lower upper lower, gap strengths points l
 FALLING = ("matching-pursuit", "affine-invariant", "random-pursuit", "cyclic", "shuffled",
            "working-set")  # fmt: skip
 """Methods that take any penalty; with each of them f + g never rises."""
+TINIEST = LD(np.finfo(np.float64).smallest_subnormal)
 ROUNDS = 30
 """Rounds of coordinate descent by which an end is tried."""
 JUNKED = ("tol", "max_iter", "gap", "penalty", "coef0", "unit_atoms", "every")
@@ -47,7 +48,7 @@ class Bounds:
 
     def slopes(self, c: Array, w: Array, loose: float) -> tuple[Array, Array]:
         """The least and the largest distance of −c from ∂g(w′), over w′ within `loose` of w."""
-        near = loose * np.abs(w)
+        near = loose * np.abs(w) + 64 * TINIEST  # a bound may vanish with the norm of its atom
         least, most = np.full(len(c), LD(np.inf)), np.zeros(len(c), LD)
         for at_low in (False, True):
             for at_high in (False, True):
@@ -156,7 +157,7 @@ def penalised_case(case: Case) -> None:
     result = case.ask(call, NAMES)
     case.tell(result=str(result).replace("\n", " |"))
     check(Charged(case, posed, given, result))
-    again = case.pick(*solving.AGAIN, _along_a_path)
+    again = case.pick(*solving.AGAIN, *([] if posed.option("penalty") is None else [_along_a_path]))
     again(case, posed, call, result)
 
 
