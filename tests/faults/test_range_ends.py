@@ -19,6 +19,7 @@ from pursuit import (
     Logistic,
     MatrixDistance,
     Operator,
+    Poisson,
     Quadratic,
     RankOne,
     Shifts,
@@ -286,6 +287,22 @@ def test_what_a_transform_lets_other_atoms_see_leaves_an_optimal_start():
     f = Quadratic(np.diag(np.arange(1.0, 8)), [0, 0, 0, 0, 2.7, 0, 0.4])
     result = solve(f, Shifts(templates, 7), penalty=Box(-np.inf, 0.0), unit_atoms=False)
     assert (result.status, result.iterations) == (Status.CONVERGED, 0)
+
+
+@pytest.mark.parametrize("method", ["working-set", "cyclic"])
+def test_a_start_of_coefficients_that_float32_has_no_room_for_is_one_in_float64(method):
+    """At zero all is well, and at coef0 e⁸⁶ times a column is no number."""
+    f = Poisson(np.float32([[400.0, -67.0], [-800.0, 134.0]]), [0, 2], l2=1.0)
+    start = np.array([0.0, -86 / 67])
+    result = solve(f, Coordinates(2), method, penalty=L1(1.0), coef0=start)
+    assert result.x.dtype == np.float64
+    assert result.slope <= 1e-6 * result.trace.slope[0] < np.inf
+
+
+def test_coefficients_that_vanish_altogether_are_refused_at_the_end():
+    atoms = Dictionary([[1e-150, 0.0], [0.0, 1e308]])
+    with pytest.raises(InputError, match=r"atoms: with norms up to 1e\+308 all coefficients"):
+        solve(SquaredDistance([0.0, 1e-97]), atoms, "gradient-free", max_iter=9)
 
 
 def test_a_slope_whose_square_is_no_number_is_followed():

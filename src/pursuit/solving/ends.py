@@ -46,9 +46,12 @@ class Watched(Memory):
         """At the start."""
         with np.errstate(over="ignore", invalid="ignore"):
             value = x.total()
-        if not isfinite(value):
-            raise InputError(f"f: the value at the start is {value}; expected a finite number")
-        return Watched(value, x.largest_slope(), value)
+            if not isfinite(value):
+                raise InputError(f"f: the value at the start is {value}; expected a finite number")
+            slope = x.largest_slope()
+        if slope == inf:
+            raise InputError("f: the slope at the start is inf; expected a finite number")
+        return Watched(value, slope, value)
 
 
 class Reasons:

@@ -61,7 +61,7 @@ class Posed:
         unit = atoms if unit_atoms else _as_given(atoms)
         given = Problem(in_common_type(given, start), atoms)
         if not rules.gradient_free:
-            f, gradient = in_range(given, start, unit_atoms)
+            f, gradient = in_range(given, _first(atoms, start, weights), unit_atoms)
             given = Problem(f, atoms)
         dtype = np.result_type(given.f.dtype, atoms.dtype, start.dtype)
         unit, scale = atoms.astype(dtype).unit() if unit_atoms else (unit.astype(dtype), None)
@@ -79,6 +79,15 @@ class Posed:
         _check_range(weights, dtype)
         problem = Problem(given.f, unit)
         return Posed(problem, start, weights, scale, verify, gradient, seed, mark)
+
+
+def _first(atoms: AtomSet, start: Array, weights: Array | None) -> Array:
+    """The first point, also where it is given its coefficients only when it is made."""
+    if weights is None or atoms.penalty.free or atoms.finite is None:
+        return start
+    with np.errstate(over="ignore"):
+        place = atoms.finite.combine(weights).astype(start.dtype)
+    return place if np.isfinite(place).all() else start  # which `_check_range` has a sentence for
 
 
 def _check_range(weights: Array | None, dtype: np.dtype[Any]) -> None:
