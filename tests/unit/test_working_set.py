@@ -8,6 +8,7 @@ from scipy.sparse import csc_array, csr_array, random_array
 
 from pursuit import (
     L1,
+    Box,
     Cone,
     Coordinates,
     Dictionary,
@@ -345,6 +346,17 @@ def test_a_path_begins_where_coefficients_leave_zero_and_follows_the_minimisers(
     for k in (3, 11):
         alone = solve(f, atoms, penalty=L1(found.strengths[k]), tol=1e-11)
         np.testing.assert_allclose(coefs[k], alone.x, atol=1e-6 * np.abs(alone.x).max())
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_no_step_rounds_beyond_a_bound_that_is_small_beside_coefficients(seed):
+    rng = np.random.default_rng(seed)
+    A = rng.standard_normal((11, 8)) * 10.0 ** rng.uniform(-5, 5, (11, 1))
+    f, low, start = LeastSquares(A, rng.standard_normal(11)), -2e-8 * rng.random(8), rng.random(8)
+    result = solve(
+        f, Coordinates(8), "working-set", penalty=Box(low, inf), coef0=start, max_iter=60
+    )
+    assert np.isfinite(result.trace.value).all()
 
 
 def test_where_a_path_begins_does_not_depend_on_when_its_runs_stop():

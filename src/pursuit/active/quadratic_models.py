@@ -156,7 +156,7 @@ class GramModel(DescentModel):
         return step, H.__matmul__
 
     def _move(self, w: Array, face: Face, step: Array) -> None:
-        w[face.places] += step
+        w[face.places] = face.after(step)
         if len(face.places) == len(w):
             self.c += self.H @ step
         else:
@@ -218,7 +218,7 @@ class ResidualModel(DescentModel):
         return curved
 
     def _move(self, w: Array, face: Face, step: Array) -> None:
-        w[face.places] += step
+        w[face.places] = face.after(step)
         spread = np.zeros(len(w))
         spread[face.places] = step
         self.v += self.h * self.columns.combine(spread)

@@ -79,8 +79,12 @@ class Face(NamedTuple):
 
     def clipped(self, step: Array) -> Array:
         """The step to the nearest point of the face."""
-        clipped: Array = np.clip(self.w + step, self.low, self.high) - self.w
-        return clipped
+        return self.after(step) - self.w
+
+    def after(self, step: Array) -> Array:
+        """Where a step on the face ends: next to a small bound the sum may round beyond it."""
+        there: Array = np.clip(self.w + step, self.low, self.high)
+        return there
 
     def leaves(self, step: Array) -> bool:
         """Whether a step ends outside of the face."""
