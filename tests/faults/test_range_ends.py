@@ -299,6 +299,16 @@ def test_a_start_of_coefficients_that_float32_has_no_room_for_is_one_in_float64(
     assert result.slope <= 1e-6 * result.trace.slope[0] < np.inf
 
 
+def test_a_start_is_not_optimal_for_slopes_that_are_steep_elsewhere_alone():
+    """At zero the slope is 1e42; at the start e⁻¹⁰⁰⁰ is none, and l2 leads on."""
+    f = Poisson([[-1e42, 1e42]], [0], l2=1e-3)
+    atoms = Dictionary([[1.0, -0.5]])
+    result = solve(f, atoms, "local-orthogonal", coef0=[0.1])
+    assert result.trace.slope[0] > 1e-5
+    assert result.iterations > 0
+    assert result.value < 1e-3 * result.trace.value[0]
+
+
 def test_coefficients_that_vanish_altogether_are_refused_at_the_end():
     atoms = Dictionary([[1e-150, 0.0], [0.0, 1e308]])
     with pytest.raises(InputError, match=r"atoms: with norms up to 1e\+308 all coefficients"):

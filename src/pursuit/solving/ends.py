@@ -23,6 +23,8 @@ WATCH = 10
 """Iterations between two looks at whether the value runs away."""
 STRIKES = 3
 """Looks in a row that must find the value too high."""
+MADE = 1000
+"""Units in the last place of its terms that a slope may owe to a start that is a sum itself."""
 
 OPEN = (Status.CONVERGED, Status.STALLED, Status.MAX_ITER)
 """Ends of a run that may have been after a minimiser that does not exist."""
@@ -96,9 +98,9 @@ class Reasons:
 
     def _told(self) -> bool:
         """Whether a first slope that drowns in the gradient is more than the rounding of the terms
-        that its atom sees: those of the entries of the gradient, at a start at zero."""
+        that its atom sees: those of the entries of the gradient at the start."""
         problem, start = self._run.problem, self._running.stepper.x.vector
-        if problem.atoms.finite is None or not isinstance(start, np.ndarray) or start.any():
+        if problem.atoms.finite is None or not isinstance(start, np.ndarray):
             return False
         terms = problem.f.gradient_terms(start.astype(np.float64))
         if terms is None:
@@ -108,7 +110,8 @@ class Reasons:
         seen = float(np.abs(z).reshape(-1) @ terms.reshape(-1))
         # Shared transforms of all atoms let one see what another one does.
         slope = min(self._watched.first_slope, abs(float(np.vdot(z, gradient))))
-        return slope > 8 * self._running.eps * seen
+        units = MADE if start.any() else 8
+        return slope > units * self._running.eps * seen
 
     def _optimal_start(self) -> str:
         penalty = self._run.problem.atoms.penalty
