@@ -281,7 +281,7 @@ def _stopped(checked: Checked) -> None:
 def _stalled(checked: Checked) -> None:
     """Nothing that a step along an atom still promises is more than rounding."""
     rows = checked.posed.followed
-    if rows is None or not checked.posed.rules.plain:
+    if rows is None or not checked.posed.rules.plain or _bends_down(checked.model):
         return
     c = rows @ checked.model.told(checked.gradient, checked.eps)
     if checked.posed.atoms.cone:
