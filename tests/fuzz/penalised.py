@@ -145,7 +145,8 @@ class Charged:
         _, error = self.model.slack(x, self.eps, self.tiny)
         blur = ROOM * (error + len(x) * self.eps * np.abs(g))
         least, most = self.bounds.slopes(rows @ g, w * self.scales, 64 * self.eps)
-        slack = np.abs(rows) @ blur + ROOM * self.eps * self.bounds.weights
+        seen = norm(rows) * norm(blur) if self.posed.atoms.mixed else np.abs(rows) @ blur
+        slack = seen + ROOM * self.eps * self.bounds.weights
         return least.max(), most.max(), slack.max()
 
 

@@ -59,6 +59,11 @@ class Atoms:
     """The precision that the rows come in."""
 
     @property
+    def mixed(self) -> bool:
+        """Whether rounding of one entry of a gradient reaches atoms that do not see it."""
+        return self.loose > 1
+
+    @property
     def unit_rows(self) -> Array:
         assert self.rows is not None
         return self.rows / norm(self.rows)[:, None]

@@ -115,6 +115,8 @@ class Checked:
         blur = ROOM * (error + len(x) * self.eps * g)
         if rows is None:
             return self.posed.atoms.dual(blur) + norm(blur)
+        if self.posed.atoms.mixed:
+            return (norm(rows) * norm(blur)).max()
         return (np.abs(rows) @ blur).max()
 
     @cached_property
@@ -132,8 +134,12 @@ class Checked:
         A run carries coefficients: where atoms nearly depend on each other, x is a small
         difference of long terms.
         """
-        places = (self.posed.start, self.x, self._terms)
-        return max(self.model.slack(x, 1.0, self.tiny)[0] for x in places)
+        places = [self.posed.start, self.x, self._terms]
+        most = np.max([self.model.slack(x, 1.0, self.tiny)[0] for x in places])
+        if not np.isfinite(most):  # exponentials of so much are no numbers: they are of u itself
+            most = np.max([self.model.slack(x, self.eps, self.tiny)[0] for x in places[:2]])
+            return most / self.eps
+        return most
 
     @property
     def _terms(self) -> Array:
