@@ -159,6 +159,19 @@ def test_a_run_goes_on_from_coefficients():
     np.testing.assert_allclose(warm.coef.toarray(), cold.coef.toarray(), atol=1e-6)
 
 
+def test_a_weight_at_its_bound_has_no_slope_beyond_it():
+    """Times the norm of its atom it may be a unit in the last place inside."""
+    ended = 0
+    for seed in range(200):
+        rng = np.random.default_rng(seed)
+        norm, low, high = np.exp(3 * rng.standard_normal()), -rng.random(), rng.random()
+        options = {"penalty": Box(low, high), "coef0": [high], "max_iter": 1, "tol": 0}
+        result = solve(SquaredDistance([-1e4]), [[norm]], "random-pursuit", **options)
+        ended += result.weights[0] == low
+        assert result.slope == 0 or result.weights[0] > low
+    assert ended > 100
+
+
 def test_a_weight_of_at_least_lambda_max_gives_zero_and_says_so():
     f, axes = LeastSquares(np.diag([1.0, 2.0]), [3.0, 4.0]), Coordinates(2)
     zero = solve(f, axes, penalty=L1(8.0))

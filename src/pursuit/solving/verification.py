@@ -68,7 +68,8 @@ class Verification:
             return Verified(x, used, weights, *point.value_and_slope(f, exact, *told))
         value, gradient = point.value_and_gradient(f, exact)
         value += atoms.penalty.at(used).value(weights)
-        return Verified(x, used, weights, value, self._penalised_slope(point, gradient))
+        coef = self._coefficients(point, weights, used)
+        return Verified(x, used, weights, value, self._penalised_slope(point, gradient, coef))
 
     def _allowed(self, point: Point, weights: Array, used: Array) -> Array:
         """Weights at a bound, or as near as one cannot tell, exactly where those of the run are."""
@@ -80,12 +81,20 @@ class Verification:
         ends = np.where(kept <= low, lower, np.where(kept >= high, upper, weights))
         return np.clip(ends, lower, upper).astype(weights.dtype)
 
-    def _penalised_slope(self, point: Point, gradient: Array) -> float:
-        """The largest slope of f + g, whose coefficients are those of the point."""
+    def _coefficients(self, point: Point, weights: Array, used: Array) -> Array:
+        """Those of the point: at a bound where the weights are, which rounding may have led to."""
+        _, lower, upper = self.problem.atoms.penalty.within(weights.dtype).at(used).terms
+        _, low, high = point.atoms.penalty.at(used).terms
+        coef = point.coef.copy()
+        coef[used] = np.where(weights == lower, low, np.where(weights == upper, high, coef[used]))
+        return coef
+
+    def _penalised_slope(self, point: Point, gradient: Array, coef: Array) -> float:
+        """The largest slope of f + g at these coefficients."""
         atoms, given = point.atoms.finite, self.problem.atoms.finite
         assert atoms is not None
         assert given is not None
         c = (atoms if atoms.dtype == np.float64 else given).correlate(gradient)
         if self.scale is not None and atoms.dtype != np.float64:
             c = c / self.scale
-        return float(np.abs(atoms.admissible(c, point.coef)).max())
+        return float(np.abs(atoms.admissible(c, coef)).max())
