@@ -29,9 +29,6 @@ CLOSE, PATIENCE = 1e-5, 4
 blamed on rounding."""
 PROBES = 50
 """The most looks along one step."""
-STEEPER, SOON = 1.001, 1e3
-"""A slope that grows by this factor within so many steps is that of no convex function, but the
-rounding of atoms that nearly cancel."""
 
 
 def descend(
@@ -100,17 +97,14 @@ def search(
         rate = -float(there @ step)
         if -0.5 * fall <= rate <= 1e-3 * fall or (t == limit and rate < 0):
             return t, there
-        if rate < STEEPER * at_low and t < SOON:
-            break
         if rate < 0:
             low, at_low, here = t, rate, there
         else:
             high, at_high = t, inf if isnan(rate) else rate
         # Every other look halves: a slope with kinks can fool the secant from one side.
         t = min(_between(low, high, at_low, inf if probe % 2 else at_high), limit)
-    else:
-        if high == inf:
-            raise Unbounded("a direction of the atoms in use")
+    if high == inf:
+        raise Unbounded("a direction of the atoms in use")
     return low, here
 
 
