@@ -99,7 +99,7 @@ class Line:
             if isnan(mean) or mean == inf:
                 wild, tau = tau, tau * 1e-3
             elif mean * tau < 1e-6 * self.first:
-                tau *= 1e3 if tau < end else 1e6
+                tau = min(tau * (1e3 if tau < end else 1e12), RANGE)
                 best = self.first / tau
             elif best / 4 <= mean <= 4 * best:
                 return mean
