@@ -97,7 +97,7 @@ class StaleCorrelations:
             seen += len(some)
             slopes = self.atoms.admissible(c[some], coef[some], some)
             k = int(np.argmax(np.abs(slopes)))
-            if abs(slopes[k]) > peak:
+            if not abs(slopes[k]) <= peak:  # also where it is no number, and the run ends
                 best, slope, peak = int(some[k]), float(slopes[k]), abs(float(slopes[k]))
         self.looks.gradients[new] = g
         self.looks.looked += seen
