@@ -55,8 +55,9 @@ class DescentModel(QuadraticModel):
 
     def minimise(self, w: Array, c: Array, enough: float) -> Array:
         w, self.epochs = w.copy(), self.fewest
-        # A coefficient that no sample sees costs its weight for nothing.
-        w[(self.curvatures == 0) & (c == 0) & (self.terms.weights > 0)] = 0.0
+        # A coefficient that no sample sees, or hardly, costs its weight for nothing.
+        weights = self.terms.weights
+        w[(self.curvatures == 0) & (np.abs(c) <= weights) & (weights > 0)] = 0.0
         self._begin(w, c)
         for _ in range(self.rounds):
             if not self.terms.smooth and self._epochs(w, enough) <= enough:
