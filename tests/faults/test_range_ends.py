@@ -9,6 +9,8 @@ from scipy.sparse.linalg import aslinearoperator
 
 from pursuit import (
     L1,
+    AffineInvariant,
+    Approximate,
     Box,
     Cone,
     Coordinates,
@@ -18,6 +20,7 @@ from pursuit import (
     LeastSquares,
     Logistic,
     MatrixDistance,
+    NonNegative,
     Operator,
     Poisson,
     Quadratic,
@@ -311,8 +314,43 @@ def test_a_start_is_not_optimal_for_slopes_that_are_steep_elsewhere_alone():
 
 def test_coefficients_that_vanish_altogether_are_refused_at_the_end():
     atoms = Dictionary([[1e-150, 0.0], [0.0, 1e308]])
-    with pytest.raises(InputError, match=r"atoms: with norms up to 1e\+308 all coefficients"):
+    with pytest.raises(InputError, match="atoms: in their scale, coefficients would leave"):
         solve(SquaredDistance([0.0, 1e-97]), atoms, "gradient-free", max_iter=9)
+
+
+def test_coefficients_that_decay_to_nothing_are_zero():
+    method, atoms = matching_pursuit(step=Smooth(L=2.0)), Dictionary(1e10 * np.eye(2))
+    options = {"coef0": [1.0, 0.0], "tol": 0, "max_iter": 20000, "penalty": NonNegative()}
+    result = solve(SquaredDistance([0.0, 0.0]), atoms, method, **options)
+    assert (result.status, result.value) == (Status.STALLED, 0)
+
+
+def test_a_steep_direction_that_is_done_hides_no_other_one():
+    f = LeastSquares([[1e8, 0.6, 0], [0, 0.8, 0], [0, 0, 1.0]], [0, 1.25e9, 5])
+    start = [0, 1e9, 0]
+    result = solve(f, Coordinates(3), "cyclic", penalty=NonNegative(), coef0=start)
+    assert result.x[2] == pytest.approx(5)
+
+
+def test_coefficients_out_of_range_are_refused_at_the_end():
+    f, atoms = Quadratic([[1e-230]], [1.0]), Dictionary([[1e-200]])
+    with pytest.raises(InputError, match="atoms: in their scale, coefficients would leave"):
+        solve(f, atoms, "gradient-free", max_iter=9)
+
+
+def test_a_column_that_no_sample_can_tell_costs_its_weight_for_nothing():
+    f = LeastSquares([[1e-320, 1.0]], [0.5])
+    result = solve(f, Coordinates(2), "working-set", penalty=L1(0.1), coef0=[0.7, 0.2])
+    assert result.status is Status.CONVERGED
+    np.testing.assert_allclose(result.x, [0.0, 0.4])
+
+
+def test_slopes_that_are_no_numbers_end_an_approximate_search():
+    f = SquaredHinge(1e55 * np.random.default_rng(0).standard_normal((7, 3)), np.ones(7))
+    method = matching_pursuit(direction=Approximate(0.9), step=AffineInvariant(L_A=1e-3))
+    atoms = Union(Coordinates(3), Dictionary(np.eye(3) + 1))
+    result = solve(f, atoms, method, max_iter=50, unit_atoms=False)
+    assert result.status is Status.DIVERGED
 
 
 def test_a_slope_whose_square_is_no_number_is_followed():

@@ -9,8 +9,10 @@ from pursuit import (
     Coordinates,
     Dictionary,
     Function,
+    MatrixDistance,
     Oracle,
     Quadratic,
+    RankOne,
     Smooth,
     SquaredDistance,
     Status,
@@ -190,6 +192,12 @@ def test_a_warm_start_whose_value_drowns_in_its_terms_has_not_diverged():
         options = {"strengths": [1, 1e-4, 1e-15, 1e-16, 1e-17], "tol": 1e-3, "max_iter": 120}
         found = path(SquaredDistance(b), Z, L1(weights), "random-pursuit", **options)
         assert Status.DIVERGED not in [run.status for run in found.runs]
+
+
+def test_a_matrix_kept_as_factors_that_runs_away_says_so():
+    f = MatrixDistance(np.random.default_rng(0).standard_normal((6, 5)))
+    result = solve(f, RankOne(6, 5), methods.matching_pursuit(step=Smooth(L=0.3)))
+    assert result.status is Status.DIVERGED
 
 
 def test_a_diverged_run_that_is_resumed_has_still_diverged():

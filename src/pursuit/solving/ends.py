@@ -29,6 +29,11 @@ MADE = 1000
 OPEN = (Status.CONVERGED, Status.STALLED, Status.MAX_ITER)
 """Ends of a run that may have been after a minimiser that does not exist."""
 
+OUT_OF_SCALE = (
+    "atoms: in their scale, coefficients would leave the range of float64; expected atoms in other "
+    "units"
+)
+
 Ended = tuple[Status, str]
 
 
@@ -126,17 +131,27 @@ class Reasons:
 
     def endless(self, why: str) -> Ended:
         """A rule has found no end to the fall of f: where f has a floor, by rounding."""
-        bounded = self._run.problem.f.lowest > -inf
+        f = self._run.problem.f
+        known = int(np.prod(f.shape)) * float(np.finfo(f.dtype).eps) * (f.L or 0.0)
+        bounded = f.lowest > -inf or f.mu > known
         return ended(Status.STALLED) if bounded else (Status.UNBOUNDED, why)
 
     def told(self, found: Ended) -> Ended:
         """An end of the run's own, or that f has no minimiser and only grows flatter."""
+        self._check_scale()
         status, message = found
         asked = self._stop.goal is not None and message == self._stop.goal[1]
         if asked or status not in OPEN or not self._may_grow():
             return found
         why = self._run.problem.f.escapes(self._running.verified.x.astype(np.float64))
         return (Status.UNBOUNDED, why) if why else found
+
+    def _check_scale(self) -> None:
+        """Refuse coefficients that all vanish in the scale of atoms as given: who looks at no
+        gradient has not been asked for the range of his numbers before."""
+        moved = isnan(self._gradient) and self._running.stepper.x.coef.any()
+        if moved and not self._running.verified.weights.any():
+            raise InputError(OUT_OF_SCALE)
 
     def _may_grow(self) -> bool:
         """Whether the penalty has nothing against any multiple of x."""
@@ -229,7 +244,8 @@ class Reasons:
         if watched.strikes == STRIKES:
             # The terms of a value may be far larger than it, and steps follow their rounding.
             true = self._running.verified
-            terms = self._gradient * length(true.x.astype(np.float64))
+            size = length(true.x.astype(np.float64)) if isinstance(true.x, np.ndarray) else 0.0
+            terms = self._gradient * size
             watched.strikes = STRIKES if self._high(true.value, terms) else 0
         return self._struck()
 
@@ -245,6 +261,8 @@ class Reasons:
 
     def diverged(self, value: float) -> Ended:
         """The message names the likely cause."""
+        if isnan(self._gradient):  # by values alone each step was one down
+            raise InputError(OUT_OF_SCALE)
         first, suspect = self._watched.first_value, self._running.stepper.suspect()
         return Status.DIVERGED, f"the value went from {first:.6g} to {value:.6g}: {suspect}"
 

@@ -12,6 +12,7 @@ from pursuit.atoms.base import AtomSet
 from pursuit.base.errors import InputError
 from pursuit.base.validation import Array, count, flag, shaped_array
 from pursuit.methods import Method
+from pursuit.objectives.base import Objective
 from pursuit.objectives.problem import Problem
 from pursuit.solving.penalised import check_weights, with_penalty
 from pursuit.solving.scale import in_common_type, in_range
@@ -61,7 +62,9 @@ class Posed:
         unit = atoms if unit_atoms else _as_given(atoms)
         given = Problem(in_common_type(given, start), atoms)
         if not rules.gradient_free:
-            f, gradient = in_range(given, _first(atoms, start, weights), unit_atoms)
+            f, gradient = in_range(given, start, unit_atoms)
+            if weights is not None and f.dtype == np.float32 and f.L is None:
+                f = _roomy(f, atoms, weights, unit_atoms)
             given = Problem(f, atoms)
         dtype = np.result_type(given.f.dtype, atoms.dtype, start.dtype)
         unit, scale = atoms.astype(dtype).unit() if unit_atoms else (unit.astype(dtype), None)
@@ -81,13 +84,15 @@ class Posed:
         return Posed(problem, start, weights, scale, verify, gradient, seed, mark)
 
 
-def _first(atoms: AtomSet, start: Array, weights: Array | None) -> Array:
-    """The first point, also where it is given its coefficients only when it is made."""
-    if weights is None or atoms.penalty.free or atoms.finite is None:
-        return start
-    with np.errstate(over="ignore"):
-        place = atoms.finite.combine(weights).astype(start.dtype)
-    return place if np.isfinite(place).all() else start  # which `_check_range` has a sentence for
+def _roomy(f: Objective, atoms: AtomSet, weights: Array, unit_atoms: bool) -> Objective:
+    """f, in float64 where float32 has no room for its slopes at coefficients: without an L they may
+    be steeper there than any number."""
+    assert atoms.finite is not None
+    place = atoms.finite.combine(weights).astype(np.float32)
+    try:
+        return in_range(Problem(f, atoms), place, unit_atoms)[0]
+    except InputError:  # not in float64 either: a start is refused, if at all, for its value
+        return f.double()
 
 
 def _check_range(weights: Array | None, dtype: np.dtype[Any]) -> None:

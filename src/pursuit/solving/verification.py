@@ -12,7 +12,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from pursuit.base.errors import InputError
 from pursuit.base.validation import Array
 from pursuit.objectives.problem import Problem
 from pursuit.points.base import Point
@@ -52,11 +51,6 @@ class Verification:
         f, atoms = self.problem.f, self.problem.atoms
         if self.scale is not None:
             scaled = weights.astype(np.float64) / self.scale[used]
-            if weights.any() and not scaled.any():  # seen by who does not look before it begins
-                raise InputError(
-                    f"atoms: with norms up to {self.scale.max():.3g} all coefficients would be "
-                    "below the range of float64; expected atoms in other units"
-                )
             weights = scaled.astype(weights.dtype)
         if not atoms.penalty.free:
             weights = self._allowed(point, weights, used)
