@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from functools import cache
 from importlib import import_module
+from io import TextIOWrapper
 from typing import Annotated, Any
 
 import typer
@@ -88,8 +89,16 @@ def _program(
     """Minimise a smooth convex function over the span of a set of atoms."""
 
 
+def _replace_unencodable_characters() -> None:
+    """Print a question mark for what the encoding of the output lacks: no work is lost to it."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, TextIOWrapper):  # None where the stream is closed
+            stream.reconfigure(errors="replace")
+
+
 def main() -> None:
     """Run a command; an error raised on purpose is one sentence and exit code 2."""
+    _replace_unencodable_characters()
     try:
         # The name is given also where Python runs it: completion is for this name.
         code = app(prog_name="pursuit", standalone_mode=False)
