@@ -302,9 +302,13 @@ def test_an_envi_header_without_a_field_names_it(tmp_path, field):
     ("old", "new", "sentence"),
     [
         ("ENVI", "ENVY", "is not an ENVI header, its first line is not 'ENVI'"),
-        ("samples = 5", "samples = five", "expected 'samples' to be at least 1, got 'five'"),
-        ("lines = 6", "lines = -6", "expected 'lines' to be at least 1, got '-6'"),
-        ("bands = 4", "bands = 0", "expected 'bands' to be at least 1, got '0'"),
+        (
+            "samples = 5",
+            "samples = five",
+            "'samples' must be a whole number of at least 1 .*, got 'five'",
+        ),
+        ("lines = 6", "lines = -6", "'lines' must be a whole number of at least 1 .*, got '-6'"),
+        ("bands = 4", "bands = 0", "'bands' must be a whole number of at least 1 .*, got '0'"),
         ("type = 12", "type = 6", "expected 'data type' to be one of .*, got '6'"),
         ("= bip", "= bop", "expected 'interleave' to be one of bsq, bil, bip, got 'bop'"),
         ("order = 0", "order = 2", "expected 'byte order' to be one of 0, 1, got '2'"),
@@ -319,6 +323,16 @@ def test_an_envi_header_without_a_field_names_it(tmp_path, field):
 )
 def test_a_wrong_envi_header_is_refused_with_its_field(tmp_path, old, new, sentence):
     refused(save_envi(tmp_path, HEADER.replace(old, new, 1)), sentence)
+
+
+@pytest.mark.parametrize("value", ["9" * 5000, "0" * 5000, "1e999", "-1", "6.5", "nan", "9" * 18])
+@pytest.mark.parametrize("field", ["samples", "lines", "bands", "header offset"])
+def test_an_envi_size_that_no_file_has_is_refused_in_one_line(tmp_path, field, value):
+    lines = [line for line in HEADER.splitlines() if not line.startswith(field)]
+    path = save_envi(tmp_path, "\n".join([*lines, f"{field} = {value}"]))
+    with pytest.raises(InputError, match=f"'{field}' must be|bytes by its header") as caught:
+        read_scene(path)
+    assert len(str(caught.value)) < 400
 
 
 def test_envi_headers_leave_no_layout_to_choose(tmp_path):

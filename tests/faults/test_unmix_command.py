@@ -197,6 +197,10 @@ def test_bad_endmembers_are_refused(refused, scene, tmp_path):
         (["--scale", "-1"], "--scale: expected a positive number or auto, got '-1'"),
         (["--wavelengths", "none.txt"], "none.txt: there is no such file"),
         (["--library", "none.csv"], "none.csv: there is no such file"),
+        (
+            ["--shape", "9" * 5000 + "x5"],
+            "--shape: expected rows and columns such as 95x95, got '9",
+        ),
         (["--shape", "12"], "--shape: expected rows and columns such as 95x95, got '12'"),
         (
             ["--bad-bands", "4-2"],

@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 from pursuit.base.errors import InputError
-from pursuit.base.validation import one_of, positive
+from pursuit.base.validation import one_of, positive, shown
 from pursuit.commands.options import Force, in_options, new_file
 from pursuit.commands.scene_job import Endmembers, How, Outputs, run
 from pursuit.report.page import require_templates
@@ -237,9 +237,9 @@ def _refuse_to_replace(outputs: Outputs, read: Sequence[Path | None], force: boo
 
 
 def _shape(text: str) -> tuple[int, int]:
-    found = re.fullmatch(r"(\d+)\s*[x×,]\s*(\d+)", text.strip())
+    found = re.fullmatch(r"(\d{1,18})\s*[x×,]\s*(\d{1,18})", text.strip())
     if not found:
-        raise InputError(f"--shape: expected rows and columns such as 95x95, got {text!r}")
+        raise InputError(f"--shape: expected rows and columns such as 95x95, got {shown(text)}")
     return int(found[1]), int(found[2])
 
 

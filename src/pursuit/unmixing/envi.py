@@ -17,6 +17,7 @@ from typing import NamedTuple
 import numpy as np
 
 from pursuit.base.errors import InputError
+from pursuit.base.validation import shown
 from pursuit.files import OPENERS
 from pursuit.files.arrays import Array, reading
 
@@ -44,9 +45,11 @@ class EnviHeader:
     def integer(self, name: str, minimum: int) -> int:
         """A field that must be a whole number of at least `minimum`."""
         text = self.text(name)
-        if not text.isdecimal() or int(text) < minimum:
+        # No file has more bytes than 18 digits say, and Python refuses to convert some thousands.
+        if not re.fullmatch(r"\d{1,18}", text) or int(text) < minimum:
             raise InputError(
-                f"{self.path}: expected '{name}' to be at least {minimum}, got {text!r}"
+                f"{self.path}: '{name}' must be a whole number of at least {minimum} and at most "
+                f"18 digits, got {shown(text)}"
             )
         return int(text)
 
