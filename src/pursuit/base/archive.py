@@ -40,11 +40,21 @@ def writable_path(path: str | os.PathLike[str], name: str = "path") -> Path:
     target = path_of(name, path)
     if os.path.isdir(target):
         raise InputError(f"{target}: is a folder, expected the name of a file")
+    check_no_dangling_link(target)
     if not os.path.isdir(target.parent):
         raise InputError(f"{target}: the folder {target.parent} does not exist")
     if not os.access(target.parent, os.W_OK):
         raise InputError(f"{target}: the folder {target.parent} cannot be written to")
     return target
+
+
+def check_no_dangling_link(target: Path) -> None:
+    """Refuse a symbolic link to nothing: writing would replace the link, not fill its target."""
+    if os.path.lexists(target) and not os.path.exists(target):
+        raise InputError(
+            f"{target}: is a symbolic link to {os.readlink(target)}, which does not exist; remove "
+            "the link or name another file"
+        )
 
 
 @contextmanager

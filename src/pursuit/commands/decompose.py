@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from pursuit.base.archive import whole_file
 from pursuit.base.errors import InputError
 from pursuit.base.precision import norm
 from pursuit.commands.options import INTERRUPTED, Force, Resume, in_options, new_file
@@ -99,7 +100,8 @@ def decompose(
                 resume=resume,
             )
         if figure is not None:
-            book.plot(samples).savefig(figure, dpi=150)
+            with whole_file(figure) as part:
+                book.plot(samples).savefig(part, dpi=150, format=figure.suffix[1:].lower())
         book.save(out)
         for file in _checkpoints(saved):
             file.unlink(missing_ok=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -43,12 +44,15 @@ def different_files(paths: dict[str, Path | None]) -> None:
 
 def new_file(path: Path, force: bool, option: str = "--out") -> None:
     """Refuse to write over a file, unless that is meant: a question to ask before hours of work."""
+    if os.path.lexists(path) and not os.path.isdir(path):
+        if not force:
+            raise InputError(f"{option}: {path} is there already; --force writes over it")
+        if not os.path.exists(path):  # a link to nothing, which holds nothing that could be lost
+            path.unlink()
     try:
         writable_path(path)
     except InputError as error:
         raise InputError(f"{option}: {error}") from None
-    if path.exists() and not force:
-        raise InputError(f"{option}: {path} is there already; --force writes over it")
 
 
 @contextmanager

@@ -19,7 +19,7 @@ from pathlib import Path
 
 import numpy as np
 
-from pursuit.base.archive import PART, replacement
+from pursuit.base.archive import PART, check_no_dangling_link, replacement
 from pursuit.base.errors import InputError, PursuitError
 from pursuit.base.paths import path_of
 from pursuit.base.validation import Array
@@ -216,6 +216,7 @@ def _writing(path: Path, besides: str = "") -> Iterator[None]:
 
 def _begun(folder: Path, resume: bool) -> bool:
     """Whether there is anything in a folder but what a run killed at its very start leaves."""
+    check_no_dangling_link(folder)
     if folder.exists() and not folder.is_dir():
         raise InputError(f"out: {folder} is a file, expected a folder")
     begun = folder.is_dir() and any(p.suffix != PART for p in folder.iterdir())

@@ -162,14 +162,15 @@ def files_written(path: Path, numbers: str) -> tuple[Path, ...]:
 def refuse_foreign_header(target: Path, binary: str) -> None:
     """Refuse to replace a header whose numbers are those of another file."""
     header = target.with_suffix(".hdr")
-    if header.exists() and not target.with_suffix(binary).exists():
+    if os.path.lexists(header) and not os.path.lexists(target.with_suffix(binary)):
         raise InputError(f"{target}: {header} is there already and belongs to another file")
 
 
 @contextmanager
 def whole_pair(target: Path, binary: str) -> Iterator[Path]:
     """A path to write numbers to, with a header beside them; both become the target's, or none."""
-    writable_path(target)
+    for suffix in (target.suffix, binary, ".hdr"):
+        writable_path(target.with_suffix(suffix))
     refuse_foreign_header(target, binary)
     try:
         with tempfile.TemporaryDirectory(dir=target.parent, prefix=".pursuit-") as folder:
