@@ -8,6 +8,7 @@ import pytest
 
 from pursuit.base.errors import InputError, MissingExtra
 from pursuit.unmixing import Scene, pick, read_scene, unmix
+from pursuit.unmixing.exports import save_spectra
 from pursuit.unmixing.georeference import Georeference
 from pursuit.unmixing.libraries import read_library
 
@@ -222,3 +223,29 @@ def test_all_numbers_have_names_picked_pixels_wavelengths_unit_and_place(tmp_pat
         assert str(file["crs"]) == UTM
         assert float(file["scale"]) == 1
         assert {"places", "image_shape", "bands", "abundances", "endmembers"} <= set(file)
+
+
+FORMULAS = ["=1+1", "+a", "-b", "@SUM(A1)", "\tc", "\rd", "'=e", "''-f", "'g", "a;b", 'x, "y"', "-"]
+
+
+def test_names_that_begin_like_formulas_are_escaped_in_tables(tmp_path):
+    spectra = np.arange(1.0, 1 + 4 * len(FORMULAS)).reshape(len(FORMULAS), 4)
+    save_spectra(tmp_path / "a.csv", spectra, FORMULAS, None)
+    text = (tmp_path / "a.csv").read_bytes().decode()
+    with (tmp_path / "a.csv").open(encoding="utf-8", newline="") as stream:
+        titles = next(csv.reader(stream))
+    assert not any(title.startswith(("=", "+", "-", "@", "\t", "\r")) for title in titles)
+    assert text.startswith('"band","\'=1+1","\'+a","\'-b","\'@SUM(A1)","\'\tc","\'\rd",')
+
+
+def test_names_that_begin_like_formulas_are_read_back(tmp_path):
+    spectra = np.arange(1.0, 1 + 4 * len(FORMULAS)).reshape(len(FORMULAS), 4)
+    save_spectra(tmp_path / "a.csv", spectra, FORMULAS, None)
+    back = read_library(tmp_path / "a.csv")
+    assert list(back.names) == FORMULAS
+    np.testing.assert_array_equal(back.spectra, spectra)
+
+
+def test_plain_names_are_written_without_quotes(tmp_path):
+    save_spectra(tmp_path / "a.csv", PURE, [f"Endmember {k}" for k in range(len(PURE))], None)
+    assert (tmp_path / "a.csv").read_text().startswith("band,Endmember 0,")

@@ -17,6 +17,7 @@ import numpy as np
 from pursuit.base.archive import whole_file, writable_path
 from pursuit.base.errors import InputError, MissingExtra
 from pursuit.base.paths import path_of
+from pursuit.files.text import title_line
 from pursuit.unmixing.extraction import Array
 from pursuit.unmixing.scene import Scene
 
@@ -109,9 +110,8 @@ def _write_table(path: Path, spectra: Array, names: Sequence[str], scene: Scene 
             unit = f" ({scene.wavelength_unit})" if scene.wavelength_unit else ""
             columns[f"wavelength{unit}"] = scene.wavelengths
     with whole_file(path) as part, part.open("w", encoding="utf-8", newline="") as stream:
-        writer = csv.writer(stream)
-        writer.writerow([*columns, *names])
-        writer.writerows(
+        stream.write(title_line([*columns, *names]))
+        csv.writer(stream).writerows(
             zip(*(c.tolist() for c in columns.values()), *spectra.tolist(), strict=True)
         )
 

@@ -141,7 +141,7 @@ def _from_columns(path: Path, titles: list[str], table: Array) -> SpectralLibrar
     waves = [k for k in range(first) if not titles[k].lower().startswith("band")]
     return SpectralLibrary(
         real_array(str(path), np.ascontiguousarray(table[:, first:].T)),
-        tuple(title.strip() for title in titles[first:]),
+        tuple(titles[first:]),
         real_array(str(path), table[:, waves[0]]) if waves else None,
         unit_in(titles[waves[0]]) if waves else None,
     )
