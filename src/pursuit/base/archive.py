@@ -18,7 +18,8 @@ from typing import IO, Any
 
 import numpy as np
 
-from pursuit.base.errors import InputError
+from pursuit.base.errors import InputError, PursuitError
+from pursuit.base.memory import memory_for
 from pursuit.base.paths import path_of
 from pursuit.base.validation import Array
 
@@ -147,6 +148,8 @@ def load_archive(path: str | os.PathLike[str], kind: ArchiveKind) -> Archive:
         intact = _is_intact(file)
         archive = _read(file, kind) if intact is not False else None
         version = archive.about.pop("format") if archive else None
+    except PursuitError:
+        raise
     # Damage can surface as almost any error of the zip, npy and JSON readers.
     except Exception as error:
         raise InputError(f"{kind.argument}: {file} is not {kind.noun}, or is damaged") from error
@@ -158,7 +161,13 @@ def load_archive(path: str | os.PathLike[str], kind: ArchiveKind) -> Archive:
 
 
 def _read(file: str, kind: ArchiveKind) -> Archive:
-    with open(file, "rb") as stream, np.load(stream, allow_pickle=False) as stored:
+    with zipfile.ZipFile(file) as members:
+        needed = sum(member.file_size for member in members.infolist())
+    with (
+        memory_for(f"{kind.argument}: {file}", needed),
+        open(file, "rb") as stream,
+        np.load(stream, allow_pickle=False) as stored,
+    ):
         arrays = {name: stored[name] for name in stored.files}
     text = json.loads(arrays.pop(HEADER).tobytes())
     first = kind.unfiled and "format" in text

@@ -11,7 +11,8 @@ import numpy as np
 
 from pursuit.atoms.gabor import LONGEST
 from pursuit.base.archive import ArchiveKind, load_archive, save_archive, whole_file
-from pursuit.base.errors import InputError
+from pursuit.base.errors import InputError, PursuitError
+from pursuit.base.memory import memory_for
 from pursuit.base.paths import named, path_of
 from pursuit.base.validation import REAL_KINDS, Array, count, positive
 from pursuit.decomposing.book import COLUMNS, WHOLE, Book, facts
@@ -65,9 +66,12 @@ def load(path: str | os.PathLike[str]) -> Book:
 def _opened(path: str) -> tuple[dict[str, Any], list[str]]:
     """What a .csv file says of a book, and its other lines, which its checksum is of."""
     try:
-        with open(path, encoding="utf-8") as file:
+        needed = 2 * os.path.getsize(path)  # as a whole and in lines
+        with memory_for(f"book: {path}", needed), open(path, encoding="utf-8") as file:
             first, *lines = file.read().splitlines() or [""]
         about = json.loads(first.removeprefix(FACTS)) if first.startswith(FACTS) else {}
+    except PursuitError:
+        raise
     except (ValueError, OSError, RecursionError) as error:
         raise InputError(f"book: {path} is not a book ({error})") from None
     if not isinstance(about, dict) or CHECKSUM not in about or lines[:1] != [",".join(COLUMNS)]:

@@ -6,7 +6,7 @@ import os
 import re
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pursuit.base.errors import InputError, PursuitError
+from pursuit.base.memory import memory_for
 from pursuit.base.paths import named, path_of
 from pursuit.base.validation import REAL_KINDS, shown
 
@@ -34,6 +35,8 @@ class ArrayFile:
     path: Path
     shapes: Mapping[str, Shape]
     read: Callable[[str], Array]
+    sizes: Mapping[str, int] = field(default_factory=dict)
+    """Bytes of the arrays in memory, where they are known before."""
 
     def load(self, name: str) -> Array:
         """The array called `name`, in the byte order of this machine."""
@@ -41,7 +44,7 @@ class ArrayFile:
             raise InputError(f"variable: expected the name of an array, got {shown(name)}")
         if name not in self.shapes:
             raise InputError(f"{self.path}: has no array '{name}', but {self.listing()}")
-        with reading(self.path):
+        with reading(self.path, self.sizes.get(name, 0)):
             array = np.asarray(self.read(name))
         if array.dtype.kind not in REAL_KINDS:
             raise InputError(f"{self.path}: expected real numbers in '{name}', got {array.dtype}")
@@ -71,10 +74,14 @@ def by(shape: Shape) -> str:
 
 
 @contextmanager
-def reading(path: Path) -> Iterator[None]:
-    """Turn whatever a decoder says about a damaged file into one sentence that names the file."""
+def reading(path: Path, needed: int = 0) -> Iterator[None]:
+    """Turn whatever a decoder says about a damaged file into one sentence that names the file.
+
+    A file that needs more bytes of memory than are available is not called damaged.
+    """
     try:
-        yield
+        with memory_for(path, needed):
+            yield
     except PursuitError:
         raise
     except Exception as error:

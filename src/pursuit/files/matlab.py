@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import warnings
 from pathlib import Path
 from typing import Any
@@ -17,9 +18,10 @@ HDF5_SIGNATURE = b"\x89HDF\r\n\x1a\n"
 MATLAB_HEADER = 512
 """Bytes that MATLAB 7.3 writes before the HDF5 part of its files."""
 
-MATLAB_NUMBERS = {"double", "single", "logical"} | {
-    f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)
+MATLAB_NUMBERS = {"double": 8, "single": 4, "logical": 1} | {
+    f"{sign}int{bits}": bits // 8 for sign in ("", "u") for bits in (8, 16, 32, 64)
 }
+"""Types of numbers, and the bytes of one."""
 
 
 def open_mat(path: Path) -> ArrayFile:
@@ -32,7 +34,9 @@ def open_mat(path: Path) -> ArrayFile:
 
     found = whosmat(str(path), appendmat=False)
     shapes = {name: shape for name, shape, kind in found if kind in MATLAB_NUMBERS}
-    return ArrayFile(path, shapes, lambda name: _load_mat(path, name))
+    bytes_of = {name: MATLAB_NUMBERS.get(kind, 0) for name, _, kind in found}
+    sizes = {name: math.prod(shape) * bytes_of[name] for name, shape in shapes.items()}
+    return ArrayFile(path, shapes, lambda name: _load_mat(path, name), sizes)
 
 
 def _load_mat(path: Path, name: str) -> Array:
@@ -52,15 +56,15 @@ def _open_hdf5(path: Path) -> ArrayFile:
         import h5py
     except ImportError:
         raise MissingExtra("scenes", f"{path}: reading a MATLAB 7.3 file") from None
-    shapes = {}
+    shapes, sizes = {}, {}
     with h5py.File(path, "r") as file:
         for name in file:
             # A link to another file is not a part of this one.
             if isinstance(file.get(name, getlink=True), h5py.HardLink):
                 item = file[name]
                 if isinstance(item, h5py.Dataset) and _is_matlab_number(item):
-                    shapes[name] = item.shape[::-1]
-    return ArrayFile(path, shapes, lambda name: _load_hdf5(path, name))
+                    shapes[name], sizes[name] = item.shape[::-1], int(item.nbytes)
+    return ArrayFile(path, shapes, lambda name: _load_hdf5(path, name), sizes)
 
 
 def _is_matlab_number(item: Any) -> bool:

@@ -20,27 +20,32 @@ def open_npy(path: Path) -> ArrayFile:
     """The one array of a .npy file, under the name of the file."""
     with path.open("rb") as stream:
         shape, dtype = _npy_header(path, stream)
-        missing = stream.tell() + math.prod(shape) * dtype.itemsize - path.stat().st_size
+        size = math.prod(shape) * dtype.itemsize
+        missing = stream.tell() + size - path.stat().st_size
     if dtype.kind not in REAL_KINDS:
         return no_arrays(path)
     if missing > 0:
         raise InputError(f"{path}: is incomplete, {missing} bytes are missing at its end")
-    return ArrayFile(path, {path.stem: shape}, lambda _: np.load(path, allow_pickle=False))
+    name = path.stem
+    return ArrayFile(path, {name: shape}, lambda _: np.load(path, allow_pickle=False), {name: size})
 
 
 def open_npz(path: Path) -> ArrayFile:
     """The arrays of real numbers in a .npz file."""
     if not zipfile.is_zipfile(path):
         raise InputError(f"{path}: is not a complete .npz file")
-    shapes = {}
+    shapes, sizes = {}, {}
     with zipfile.ZipFile(path) as archive:
-        for member in archive.namelist():
-            if member.endswith(".npy"):
+        for member in archive.infolist():
+            if member.filename.endswith(".npy"):
                 with archive.open(member) as stream:
                     shape, dtype = _npy_header(path, stream)
                 if dtype.kind in REAL_KINDS:
-                    shapes[member.removesuffix(".npy")] = shape
-    return ArrayFile(path, shapes, lambda name: _load_member(path, name))
+                    name = member.filename.removesuffix(".npy")
+                    shapes[name] = shape
+                    # A damaged shape claims anything, but no more is ever unpacked.
+                    sizes[name] = min(math.prod(shape) * dtype.itemsize, member.file_size)
+    return ArrayFile(path, shapes, lambda name: _load_member(path, name), sizes)
 
 
 def _load_member(path: Path, name: str) -> Array:

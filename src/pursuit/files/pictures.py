@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -11,12 +13,14 @@ import numpy as np
 
 from pursuit.base.archive import whole_file
 from pursuit.base.errors import InputError, MissingExtra
+from pursuit.base.memory import check_memory
 from pursuit.base.validation import Array
 from pursuit.files.arrays import existing_file, reading
 
 PNG = b"\x89PNG\r\n\x1a\n"
 GREY_ALPHA, COLOUR, COLOUR_ALPHA = 4, 2, 6
 """Kinds of a PNG file that Pillow reads with 8 bits, whatever it has."""
+MOST_PIXELS = 10**9
 DEEP = {"PNG": "PNG", "TIFF": "GTiff"}
 """Kinds that are written with 16 bits, and what rasterio calls them."""
 
@@ -42,7 +46,8 @@ def read_picture(path: Path) -> Picture:
     image_module = _pillow()
     from PIL import ImageOps
 
-    with reading(file), image_module.open(file) as opened:
+    with reading(file), _without_limit(image_module), image_module.open(file) as opened:
+        _check_size(file, opened.size, len(opened.getbands()))
         image = ImageOps.exif_transpose(opened)
         deep = image.mode.startswith("I;16") or (image.mode == "I" and opened.format == "PNG")
         if image.mode in ("I", "F") and not deep:
@@ -52,6 +57,26 @@ def read_picture(path: Path) -> Picture:
     if deep:
         return Picture(values / 65535, None, 16)
     return _apart(values / 255, 8)
+
+
+@contextmanager
+def _without_limit(image_module: Any) -> Iterator[None]:
+    """Let Pillow open pictures of any size, which `_check_size` then looks at."""
+    limit, image_module.MAX_IMAGE_PIXELS = image_module.MAX_IMAGE_PIXELS, None
+    try:
+        yield
+    finally:
+        image_module.MAX_IMAGE_PIXELS = limit
+
+
+def _check_size(file: Path, size: tuple[int, int], channels: int) -> None:
+    """Refuse, before it is decoded, what is above a gigapixel or does not fit in memory."""
+    width, height = size
+    if width * height > MOST_PIXELS:
+        raise InputError(
+            f"{file}: must have at most {MOST_PIXELS:,} pixels, got {width:,} × {height:,}"
+        )
+    check_memory(file, 9 * channels * width * height)  # as bytes and as float64
 
 
 def write_picture(path: Path, picture: Picture) -> None:
@@ -141,6 +166,7 @@ def _read_deep(file: Path) -> Picture:
     with reading(file), warnings.catch_warnings():
         warnings.simplefilter("ignore")  # that a photograph has no place on a map
         with rasterio.open(file) as opened:
+            _check_size(file, (opened.width, opened.height), opened.count)
             values = np.moveaxis(opened.read(), 0, 2)
     return _apart(values / 65535, 16)
 

@@ -9,7 +9,8 @@ from typing import NamedTuple
 import numpy as np
 
 from pursuit.base.archive import whole_file
-from pursuit.base.errors import InputError
+from pursuit.base.errors import InputError, PursuitError
+from pursuit.base.memory import memory_for
 from pursuit.base.validation import Array, in_rows, positive
 from pursuit.files.arrays import existing_file, reading
 from pursuit.files.npy import open_npy
@@ -53,14 +54,19 @@ def _read_wav(file: Path) -> Sound:
     with warnings.catch_warnings(record=True) as seen:
         warnings.simplefilter("always")
         try:
-            rate, samples = wavfile.read(file)
+            with memory_for(file, file.stat().st_size):
+                rate, samples = wavfile.read(file)
+        except PursuitError:
+            raise
         except Exception as error:  # SciPy raises nearly anything on bytes that it did not expect
             raise InputError(f"{file}: is not a complete .wav file ({error})") from None
     if any("EOF" in str(warning.message) for warning in seen):
         raise InputError(f"{file}: is not a complete .wav file, samples are missing at its end")
     if samples.size == 0:
         raise InputError(f"{file}: holds no samples")
-    return Sound(np.ascontiguousarray(_shares(samples).T), positive(f"{file}: its rate", rate))
+    with memory_for(file, 8 * samples.size):
+        shares = np.ascontiguousarray(_shares(samples).T)
+    return Sound(shares, positive(f"{file}: its rate", rate))
 
 
 def _shares(samples: Array) -> Array:

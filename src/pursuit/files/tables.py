@@ -7,6 +7,7 @@ import os
 import numpy as np
 
 from pursuit.base.errors import InputError
+from pursuit.base.memory import memory_for
 from pursuit.base.validation import real_array
 from pursuit.files import ArrayFile, open_arrays
 from pursuit.files.arrays import Array, by
@@ -39,8 +40,9 @@ def read_matrix(
         raise InputError(
             f"{file.path}: expected '{name}' to be a matrix, got an array of {by(values.shape)}"
         )
-    matrix = real_array(f"{file.path}: {name}", values)
-    return np.ascontiguousarray(np.atleast_2d(matrix.T if columns else matrix))
+    with memory_for(file.path):
+        matrix = real_array(f"{file.path}: {name}", values)
+        return np.ascontiguousarray(np.atleast_2d(matrix.T if columns else matrix))
 
 
 def _only_matrix(file: ArrayFile) -> str:

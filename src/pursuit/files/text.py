@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from pursuit.base.errors import InputError
+from pursuit.base.memory import memory_for
 from pursuit.files.arrays import Array, ArrayFile, no_arrays
 
 FORMULA = re.compile(r"'*[=+\-@\t\r]")
@@ -56,7 +57,11 @@ def titled_table(path: Path) -> tuple[list[str], Array | None]:
 
 def _numbered_lines(path: Path) -> dict[int, str]:
     """The lines that are not blank, by their number; quotes keep the line ends of a first line."""
-    with path.open(encoding="utf-8-sig", newline="") as stream:
+    # The text is in memory twice, as a whole and in lines.
+    with (
+        memory_for(path, 2 * path.stat().st_size),
+        path.open(encoding="utf-8-sig", newline="") as stream,
+    ):
         text = stream.read()
     title = re.match(r'(?:[^"\r\n]|"(?:[^"]|"")*")*', text)
     first = title[0] if title and text.startswith('"') else ""

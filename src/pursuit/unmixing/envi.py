@@ -17,6 +17,7 @@ from typing import NamedTuple
 import numpy as np
 
 from pursuit.base.errors import InputError
+from pursuit.base.memory import check_memory
 from pursuit.base.validation import shown
 from pursuit.files import OPENERS
 from pursuit.files.arrays import Array, reading
@@ -133,6 +134,7 @@ def _both_files(path: Path) -> tuple[EnviHeader, Path]:
 def read_header(path: Path) -> EnviHeader:
     """The fields of the header at `path`."""
     with reading(path):
+        check_memory(path, path.stat().st_size)
         raw = path.read_bytes()
     try:
         text = raw.decode("utf-8-sig")
@@ -168,6 +170,7 @@ def _raw_numbers(path: Path, header: EnviHeader, shape: tuple[int, ...]) -> Arra
         expected, found = offset + count * dtype.itemsize, path.stat().st_size
         if expected != found:
             raise InputError(f"{path}: expected {expected} bytes by its header, got {found}")
+        check_memory(path, count * dtype.itemsize)
         values = np.fromfile(path, dtype, count, offset=offset)
         return values.reshape(shape).astype(dtype.newbyteorder("="), copy=False)
 

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from pursuit.base.errors import InputError
+from pursuit.base.memory import check_memory
 from pursuit.base.validation import REAL_KINDS
 from pursuit.files.arrays import Array, reading
 from pursuit.unmixing.georeference import georeference_of, raster
@@ -50,6 +51,7 @@ def _refuse_what_cannot_be(path: Path, file: Any) -> None:
             f"{path}: is damaged or incomplete (its {path.stat().st_size} bytes claim to hold "
             f"{file.count} bands of {file.height} × {file.width})"
         )
+    check_memory(path, held)
 
 
 def _scale(path: Path, file: Any) -> float | None:
