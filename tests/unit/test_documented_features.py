@@ -1,0 +1,478 @@
+"""Documented features that no other test covers through the public API or the command line."""
+
+import json
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from scipy.linalg import lstsq
+from typer.testing import CliRunner
+
+import pursuit
+from pursuit import (
+    L1,
+    Book,
+    Codes,
+    Coordinates,
+    Cyclic,
+    Dictionary,
+    Factors,
+    FixedNu,
+    Greedy,
+    InputError,
+    LeastSquares,
+    LocalAtoms,
+    LocalCorrective,
+    MatrixDistance,
+    Method,
+    MissingExtra,
+    Plain,
+    PursuitError,
+    Random,
+    RankOne,
+    Shifts,
+    Shuffled,
+    Smooth,
+    SquaredDistance,
+    Steepest,
+    Union,
+    WorkingSet,
+    certificates,
+    decompose,
+    encode,
+    geometry,
+    learn,
+    methods,
+    plots,
+    rates,
+    solve,
+)
+from pursuit.cli import app
+
+
+def run(*arguments):
+    """The output of a command that succeeds."""
+    result = CliRunner().invoke(app, [str(argument) for argument in arguments])
+    assert result.exit_code == 0, result.output
+    return result.output
+
+
+@pytest.fixture
+def generator():
+    return np.random.default_rng(0)
+
+
+@pytest.fixture
+def signals(generator):
+    return generator.standard_normal((60, 12))
+
+
+@pytest.fixture
+def atoms(generator):
+    return generator.standard_normal((20, 12))
+
+
+@pytest.fixture
+def files(tmp_path, monkeypatch, signals, atoms):
+    """A folder with signals and atoms that commands run in."""
+    np.save(tmp_path / "X.npy", signals)
+    np.save(tmp_path / "D.npy", atoms)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+# Errors, problems and methods ----------------------------------------------------------------
+
+
+def test_errors_raised_on_purpose_have_one_base_class():
+    assert issubclass(InputError, PursuitError)
+    assert issubclass(InputError, ValueError)
+    assert issubclass(MissingExtra, PursuitError)
+    assert issubclass(MissingExtra, ImportError)
+    with pytest.raises(PursuitError, match="max_iter"):
+        solve(SquaredDistance([1.0]), Coordinates(1), max_iter=-1)
+
+
+def test_columns_of_a_matrix_are_the_rows_of_its_transpose(generator):
+    D, b = generator.standard_normal((5, 8)), generator.standard_normal(5)
+    result = solve(SquaredDistance(b), Dictionary(D.T), "orthogonal", max_atoms=3)
+    assert len(result.support) == 3
+    assert np.allclose(D @ result.coef.toarray(), result.x)
+
+
+def test_squared_distance_has_its_value_and_gradient():
+    f = SquaredDistance([3.0, 0.0, 4.0])
+    assert f.value(np.zeros(3)) == pytest.approx(12.5)
+    assert f.gradient(np.ones(3)).tolist() == [-2.0, 1.0, -3.0]
+
+
+def same_run(first, second, f, atoms, **options):
+    one, other = (solve(f, atoms, method, **options) for method in (first, second))
+    assert one.iterations == other.iterations
+    assert np.array_equal(one.x, other.x)
+    return one
+
+
+def test_greedy_greedy_is_algorithm_4_with_the_oracle_atom_twice(atoms, signals):
+    twice = Method("both", Greedy(Steepest(), Smooth()), FixedNu(None, None))
+    f = SquaredDistance(signals[0])
+    same_run("greedy-greedy", twice, f, atoms, max_iter=50)
+    chosen = solve(f, atoms, "accelerated-matching-pursuit", max_iter=50)
+    assert not np.array_equal(chosen.x, solve(f, atoms, "greedy-greedy", max_iter=50).x)
+
+
+def test_a_method_of_greedy_and_plain_is_matching_pursuit(atoms, signals):
+    plain = Method("mine", Greedy(Steepest(), Smooth()), Plain())
+    result = same_run("matching-pursuit", plain, SquaredDistance(signals[0]), atoms, max_iter=50)
+    assert result.value < 0.1 * signals[0] @ signals[0]
+
+
+def test_local_corrective_is_the_advance_of_local_orthogonal(generator):
+    atoms = Shifts(generator.standard_normal((2, 9)), 80)
+    f = SquaredDistance(generator.standard_normal(80))
+    mine = Method("mine", LocalCorrective(), Plain())
+    result = same_run("local-orthogonal", mine, f, atoms, max_iter=20)
+    assert result.value < solve(f, atoms, max_iter=20).value
+
+
+def test_working_set_advance_is_that_of_the_named_method(generator):
+    X, y = generator.standard_normal((40, 15)), generator.standard_normal(40)
+    mine = Method("mine", WorkingSet(), Plain())
+    result = same_run("working-set", mine, LeastSquares(X, y), Coordinates(15), penalty=L1(5.0))
+    assert result.success
+
+
+def drawing(p):
+    return Method("drawn", Greedy(Random(p), Smooth()), Plain())
+
+
+def test_random_directions_draw_only_atoms_with_probability(signals):
+    p = np.zeros(12)
+    p[[2, 5]] = 0.5
+    with pytest.raises(InputError, match="span"):
+        solve(SquaredDistance(signals[0]), Coordinates(12), drawing(p))
+    p[:] = 0.01 / 11
+    p[3] = 0.99
+    result = solve(SquaredDistance(signals[0]), Coordinates(12), drawing(p), max_iter=5)
+    assert result.support.tolist() == [3]
+
+
+def supports_of(direction, n, rounds):
+    """The atoms that one run after another of 1, 2, … steps adds, over orthonormal atoms."""
+    method = methods.matching_pursuit(direction=direction)
+    f = SquaredDistance(np.arange(1.0, n + 1))
+    runs = [solve(f, Coordinates(n), method, max_iter=t, tol=0) for t in range(1, rounds + 1)]
+    sets = [set(), *(set(result.support.tolist()) for result in runs)]
+    return [after - before for before, after in pairwise(sets)]
+
+
+def test_cyclic_direction_takes_atoms_in_turn_within_matching_pursuit():
+    assert supports_of(Cyclic(), 5, 5) == [{0}, {1}, {2}, {3}, {4}]
+
+
+def test_shuffled_direction_takes_every_atom_once_a_round():
+    added = supports_of(Shuffled(), 8, 8)
+    assert all(len(new) == 1 for new in added)
+    assert added != [{j} for j in range(8)]
+
+
+# Sets and objectives -------------------------------------------------------------------------
+
+
+def test_union_says_which_set_an_atom_is_of(generator):
+    both = Union(Coordinates(6), Dictionary(generator.standard_normal((4, 6))))
+    of, number = both.member([0, 5, 6, 9])
+    assert list(of) == [0, 0, 1, 1]
+    assert list(number) == [0, 5, 0, 3]
+
+
+class Pairs(LocalAtoms):
+    """A = {e_j + e_{j+1}}: a set that says where its atoms are not zero."""
+
+    def __init__(self, n):
+        self.shape = (n,)
+
+    def __len__(self):
+        return self.shape[0] - 1
+
+    @property
+    def norms(self):
+        return np.full(len(self), np.sqrt(2))
+
+    def correlate(self, d):
+        return d[:-1] + d[1:]
+
+    def support(self, z):
+        return np.array([z, z + 1]), np.ones(2)
+
+    def reach(self, where, entries):
+        near = np.unique(np.concatenate([where - 1, where]))
+        near = near[(near >= 0) & (near < len(self))]
+        d = np.zeros(self.shape[0])
+        d[where] = entries
+        return near, self.correlate(d)[near]
+
+    def unit(self):
+        return Dictionary(self.some(0, len(self))).unit()
+
+
+def test_local_atoms_of_a_user_run_as_a_dictionary(generator):
+    f = SquaredDistance(generator.standard_normal(30))
+    rows = np.eye(30)[:-1] + np.eye(30)[1:]
+    mine = solve(f, Pairs(30), max_iter=60, unit_atoms=False)
+    theirs = solve(f, rows, max_iter=60, unit_atoms=False)
+    assert mine.support.tolist() == theirs.support.tolist()
+    assert np.allclose(mine.x, theirs.x)
+
+
+def test_factors_of_a_result_multiply_to_the_dense_matrix(generator):
+    B = generator.standard_normal((7, 5))
+    result = solve(MatrixDistance(B), RankOne(7, 5), max_iter=2)
+    X = result.x
+    assert isinstance(X, Factors)
+    assert X.shape == (7, 5)
+    u, s, v = np.linalg.svd(B)
+    assert np.allclose(X.toarray(), (u[:, :2] * s[:2]) @ v[:2])
+    assert np.allclose(X @ np.ones(5), X.toarray().sum(axis=1))
+
+
+# Paths and learning --------------------------------------------------------------------------
+
+
+def test_path_takes_given_strengths_in_decreasing_order():
+    f = SquaredDistance([3.0, -0.5, -2.0])
+    path = pursuit.path(f, Coordinates(3), strengths=[1.0, 2.5])
+    assert path.strengths.tolist() == [2.5, 1.0]
+    assert np.allclose(path.coefs.toarray(), [[0.5, 0, 0], [2, 0, -1]])
+
+
+def test_path_spaces_strengths_evenly_in_the_logarithm():
+    f = SquaredDistance([3.0, -0.5, -2.0])
+    path = pursuit.path(f, Coordinates(3), points=5, least=1e-2)
+    assert np.allclose(path.strengths, 3 * np.logspace(0, -2, 5))
+
+
+@pytest.mark.parametrize("method", ["online", "aksvd", "mod"])
+def test_nonnegative_learning_gives_nonnegative_atoms(signals, method):
+    learned = learn(abs(signals), 8, 2, method=method, nonnegative=True)
+    assert learned.atoms.min() >= 0
+    assert np.allclose(np.linalg.norm(learned.atoms, axis=1), 1)
+    assert learn(signals, 8, 2, method=method).atoms.min() < 0
+
+
+def test_learn_starts_from_the_given_atoms(signals):
+    start = np.eye(12)[:6]
+    exact = start[np.arange(60) % 6] * np.linspace(1, 2, 60)[:, None]
+    learned = learn(exact, 6, 1, start=start, passes=1)
+    assert np.allclose(abs(learned.atoms @ start.T), np.eye(6))
+
+
+# Sounds --------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def sound():
+    t = np.arange(2000) / 2000
+    return np.array([np.cos(2 * np.pi * 200 * t), np.cos(2 * np.pi * 400 * t)])
+
+
+def test_decompose_keeps_to_the_given_scales_and_number_of_atoms(sound):
+    book = decompose(sound[0], 2000, snr=60, max_atoms=7, scales=(64, 256))
+    assert len(book) == 7
+    assert set(book.scale) <= {64, 256}
+
+
+def test_decompose_command_keeps_to_scales_and_number_of_atoms(tmp_path, sound):
+    np.save(tmp_path / "s.npy", sound[0])
+    options = ["--rate", 2000, "--snr", 60, "--scales", "64,256", "--max-atoms", 5]
+    run("decompose", tmp_path / "s.npy", "-o", tmp_path / "b.npz", *options)
+    book = Book.load(tmp_path / "b.npz")
+    assert len(book) == 5
+    assert set(book.scale) <= {64, 256}
+
+
+def test_decompose_command_takes_columns_as_channels(tmp_path, sound):
+    np.save(tmp_path / "s.npy", sound.T)
+    run("decompose", tmp_path / "s.npy", "-o", tmp_path / "b.npz", "--rate", 2000, "--columns")
+    book = Book.load(tmp_path / "b.npz")
+    assert set(book.channel) == {0, 1}
+    for channel, hertz in enumerate((200, 400)):
+        assert book.frequency[book.channel == channel][0] == pytest.approx(hertz, abs=10)
+
+
+def test_rebuild_command_writes_channels_as_rows(tmp_path, sound):
+    decompose(sound, 2000).save(tmp_path / "b.npz")
+    run("rebuild", tmp_path / "b.npz", "-o", tmp_path / "s.npy")
+    rebuilt = np.load(tmp_path / "s.npy")
+    assert rebuilt.shape == sound.shape
+    assert np.linalg.norm(rebuilt - sound) <= 0.101 * np.linalg.norm(sound)
+
+
+# Theory --------------------------------------------------------------------------------------
+
+
+def test_closed_form_of_coordinates_gives_its_width_and_sampling_quality(atoms):
+    form = geometry.closed_form(Coordinates(4))
+    assert isinstance(form, geometry.ClosedForm)
+    assert form.squared_width == pytest.approx(1 / 4)
+    assert np.allclose(form.diagonal, 1 / 4)
+    assert form.quality == pytest.approx(float(geometry.sampling_quality(Coordinates(4))))
+    assert geometry.closed_form(Dictionary(atoms)) is None
+
+
+def test_start_point_is_zero_unless_given_and_checked(signals, atoms):
+    f, rows = SquaredDistance(signals[0]), Dictionary(atoms)
+    assert not geometry.start_point(f, rows, None).any()
+    assert np.array_equal(geometry.start_point(f, rows, atoms[0]), atoms[0])
+    with pytest.raises(InputError, match="x0"):
+        geometry.start_point(f, rows, np.ones(3))
+
+
+def test_exact_constants_have_an_interval_within_agree(atoms):
+    width = geometry.sampling_quality(Dictionary(atoms))
+    assert width.kind is geometry.Kind.EXACT
+    assert isinstance(width, geometry.Constant)
+    assert width.upper - width.lower <= 4 * geometry.AGREE * width
+    assert width.lower <= width <= width.upper
+
+
+def test_constants_given_to_a_theorem_are_used_in_its_bound(signals, atoms):
+    f, rows = SquaredDistance(signals[0]), Dictionary(atoms)
+    computed = rates.theorem_5(f, rows)
+    half = rates.theorem_5(f, rows, given={"μ_A": float(computed.constants["μ_A"]) / 2})
+    assert half(100) > computed(100)
+    assert half.constants["L_A"] == computed.constants["L_A"]
+
+
+def test_optimal_value_is_the_least_squares_value(generator):
+    rows, b = generator.standard_normal((4, 9)), generator.standard_normal(9)
+    w = lstsq(rows.T, b)[0]
+    best = 0.5 * np.linalg.norm(rows.T @ w - b) ** 2
+    assert rates.optimal_value(SquaredDistance(b), Dictionary(rows)) == pytest.approx(best)
+
+
+def test_outward_bounds_are_no_smaller_than_what_they_bound():
+    for bound in (0.0, 1e-300, 1.0, 1e12):
+        assert bound < certificates.outward(bound) <= bound * (1 + 1e-6) + 1e-300
+
+
+# Plots ---------------------------------------------------------------------------------------
+
+
+def test_trace_is_drawn_against_the_column_asked_for(signals, atoms):
+    trace = solve(SquaredDistance(signals[0]), atoms, max_iter=30, every=1).trace
+    ax = plots.trace(trace, against="products", label="run")
+    assert np.array_equal(ax.lines[0].get_xdata(), trace.products)
+    assert np.array_equal(ax.lines[0].get_ydata(), trace.value)
+    assert ax.get_xlabel() == "products"
+
+
+def test_penalty_path_has_a_curve_for_each_coefficient_in_use():
+    path = pursuit.path(SquaredDistance([3.0, 0.0, -2.0]), Coordinates(3), strengths=[2.5, 1.0])
+    ax = plots.penalty_path(path, labels=["a", "b", "c"])
+    curves = {line.get_label(): line.get_ydata() for line in ax.lines}
+    assert np.allclose(curves["a"], [0.5, 2.0])
+    assert np.allclose(curves["c"], [0.0, -1.0])
+    assert "b" not in curves
+
+
+def test_band_draws_the_median_of_the_curves():
+    x, curves = np.arange(1, 5), np.array([[4, 3, 2, 1], [8, 6, 4, 2], [9, 9, 9, 9]])
+    ax = plots.band(x, curves, label="runs")
+    assert ax.lines[0].get_ydata().tolist() == [8, 6, 4, 2]
+    assert ax.get_xscale() == ax.get_yscale() == "log"
+    cut = plots.band(x, curves[:, ::-1], top=5)
+    assert cut.lines[0].get_ydata().tolist() == [2, 4]
+
+
+def test_looks_of_the_first_curves_differ():
+    looks = [plots.look(k) for k in range(8)]
+    assert len({look["color"] for look in looks}) == len(looks)
+    assert len({str(look["linestyle"]) for look in looks}) == len(looks)
+
+
+def test_axes_that_are_given_come_back():
+    ax = plots.figure(3, 2).subplots()
+    assert plots.axes(ax) is ax
+    assert plots.axes() is not plots.axes()
+
+
+def test_figures_have_the_size_asked_for():
+    for make in (plots.figure, plots.shown, plots.returned):
+        figure = make(5, 2.5)
+        assert figure.get_size_inches().tolist() == [5, 2.5]
+        assert figure.axes == []
+
+
+def test_coefficients_are_drawn_with_their_names():
+    at, curves = np.arange(3), np.array([[0, 0], [1.0, 0], [2.0, -1.0]])
+    ax = plots.coefficients(at, curves, names=["age", "weight"])
+    drawn = {line.get_label(): line.get_ydata() for line in ax.lines}
+    assert np.allclose(np.nan_to_num(drawn["age"]), [0, 1, 2])
+    assert np.nan_to_num(drawn["weight"])[-1] == -1
+
+
+def test_scores_draw_every_fold_and_their_mean():
+    folds = np.array([[1.0, 2.0, 3.0], [3.0, 4.0, 3.0]])
+    ax = plots.scores(np.arange(3), folds, 1)
+    drawn = [np.asarray(line.get_ydata()).tolist() for line in ax.lines]
+    assert [drawn[0], drawn[1], drawn[2]] == [[1, 2, 3], [3, 4, 3], [2, 3, 3]]
+    assert ax.lines[3].get_label() == "chosen: 1"
+
+
+def test_legend_below_names_the_curves_of_the_axes():
+    figure = plots.figure(4, 3)
+    ax = figure.subplots()
+    ax.plot([1, 2], label="first")
+    ax.plot([2, 1], label="second")
+    plots.legend_below(figure, ax, columns=2)
+    assert [text.get_text() for text in figure.legends[0].get_texts()] == ["first", "second"]
+
+
+# Commands ------------------------------------------------------------------------------------
+
+
+def test_encode_command_stops_at_the_residual_asked_for(files, signals):
+    norms = np.linalg.norm(signals, axis=1)
+    run("encode", "X.npy", "--dictionary", "D.npy", "-o", "r", "--rtol", 0.5)
+    run("encode", "X.npy", "--dictionary", "D.npy", "-o", "a", "--atol", 0.7)
+    relative, absolute = Codes.open("r"), Codes.open("a")
+    assert np.all(relative.residual_norms <= 0.5 * norms)
+    assert np.all(absolute.residual_norms <= 0.7)
+    assert np.any(relative.residual_norms > 0.7)
+
+
+def test_encode_command_passes_method_seed_and_iterations(files, signals, atoms):
+    options = ["--method", "random-pursuit", "--seed", 3, "--max-iter", 25, "--threads", 1]
+    run("encode", "X.npy", "--dictionary", "D.npy", "-o", "c", *options)
+    codes = Codes.open("c")
+    expected = encode(signals, atoms, "random-pursuit", seed=3, max_iter=25)
+    other = encode(signals, atoms, "random-pursuit", seed=4, max_iter=25)
+    assert codes.iterations.max() == 25
+    assert np.array_equal(codes.toarray(), expected.toarray())
+    assert not np.array_equal(codes.toarray(), other.toarray())
+
+
+def test_learn_command_stops_by_tolerance_and_time(files):
+    common = ["learn", "X.npy", "--atoms", 8, "--nonzero", 2, "--passes", 50]
+    assert "CONVERGED" in run(*common, "-o", "t.npy", "--tol", 0.9)
+    assert "MAX_TIME" in run(*common, "-o", "m.npy", "--max-time", 1e-6)
+
+
+def test_learn_command_takes_first_atoms_and_nonnegativity(files, signals):
+    np.save("P.npy", abs(signals))
+    np.save("S.npy", abs(signals[:8]))
+    options = ["--nonzero", 2, "--nonnegative", "--start", "S.npy"]
+    run("learn", "P.npy", "--atoms", 8, "-o", "n.npy", *options)
+    expected = learn(abs(signals), 8, 2, nonnegative=True, start=abs(signals[:8]))
+    assert np.array_equal(np.load("n.npy"), expected.atoms)
+    assert expected.atoms.min() >= 0
+
+
+def test_constants_command_divides_atoms_by_their_norms(files):
+    def radius(*options):
+        document = json.loads(run("constants", "D.npy", "--json", *options))
+        return next(row for row in document["constants"] if row["constant"] == "radius")["value"]
+
+    assert radius() > 2
+    assert radius("--unit") == pytest.approx(1)
