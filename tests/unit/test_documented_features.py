@@ -1,6 +1,7 @@
 """Documented features that no other test covers through the public API or the command line."""
 
 import json
+import re
 from itertools import pairwise
 
 import numpy as np
@@ -11,11 +12,14 @@ from typer.testing import CliRunner
 import pursuit
 from pursuit import (
     L1,
+    Approximate,
     Book,
     Codes,
     Coordinates,
     Cyclic,
     Dictionary,
+    Encoder,
+    ExactLineSearch,
     Factors,
     FixedNu,
     Greedy,
@@ -23,19 +27,26 @@ from pursuit import (
     LeastSquares,
     LocalAtoms,
     LocalCorrective,
+    Logistic,
     MatrixDistance,
     Method,
     MissingExtra,
+    Newton,
     Plain,
+    Poisson,
+    Problem,
     PursuitError,
     Random,
     RankOne,
+    Sampling,
     Shifts,
     Shuffled,
     Smooth,
     SquaredDistance,
     Steepest,
+    Subset,
     Union,
+    ValueSearch,
     WorkingSet,
     certificates,
     decompose,
@@ -48,6 +59,7 @@ from pursuit import (
     solve,
 )
 from pursuit.cli import app
+from pursuit.unmixing import pick
 
 
 def run(*arguments):
@@ -174,6 +186,125 @@ def test_shuffled_direction_takes_every_atom_once_a_round():
     added = supports_of(Shuffled(), 8, 8)
     assert all(len(new) == 1 for new in added)
     assert added != [{j} for j in range(8)]
+
+
+def chosen_atoms(direction, f, rows, steps):
+    """The points of a run and the atom of unit rows that each step goes along."""
+    points = []
+    solve(
+        f,
+        rows,
+        methods.matching_pursuit(direction=direction),
+        max_iter=steps,
+        tol=0,
+        every=1,
+        callback=lambda snapshot: points.append(snapshot.x.copy()),
+    )
+    moves = np.diff(points, axis=0)
+    shares = abs(moves @ rows.T) / np.linalg.norm(moves, axis=1, keepdims=True)
+    assert np.allclose(shares.max(axis=1), 1)
+    return points[:-1], shares.argmax(axis=1)
+
+
+@pytest.mark.parametrize(("direction", "delta"), [(Steepest(), 1.0), (Approximate(0.6), 0.6)])
+def test_directions_find_atoms_as_good_as_they_promise(generator, signals, direction, delta):
+    rows = generator.standard_normal((30, 12))
+    rows /= np.linalg.norm(rows, axis=1, keepdims=True)
+    f = SquaredDistance(signals[0])
+    for x, atom in zip(*chosen_atoms(direction, f, rows, 15), strict=True):
+        correlations = abs(rows @ f.gradient(x))
+        assert correlations[atom] >= delta * correlations.max() * (1 - 1e-9)
+
+
+def test_a_subset_of_all_atoms_is_the_exact_oracle_and_of_one_is_not(signals, atoms):
+    f = SquaredDistance(signals[0])
+    of_all = methods.matching_pursuit(direction=Subset(20))
+    same_run("matching-pursuit", of_all, f, atoms, max_iter=20)
+    of_one = methods.matching_pursuit(direction=Subset(1))
+    assert solve(f, atoms, of_one, max_iter=5).value > solve(f, atoms, max_iter=5).value
+
+
+def test_a_sampling_and_its_probabilities_give_the_same_run(signals, atoms):
+    p = np.arange(1.0, 21) / 210
+    by_object = methods.random_pursuit(sampling=Sampling(Dictionary(atoms), p))
+    by_array = methods.random_pursuit(sampling=p)
+    f = SquaredDistance(signals[0])
+    drawn = same_run(by_array, by_object, f, atoms, max_iter=30)
+    assert not np.array_equal(drawn.x, solve(f, atoms, "random-pursuit", max_iter=30).x)
+
+
+@pytest.mark.parametrize("step", [ExactLineSearch(), ValueSearch()])
+def test_line_searches_end_where_the_derivative_along_the_atom_vanishes(generator, step):
+    X, y = generator.standard_normal((50, 6)), generator.random(50) > 0.5
+    f = Logistic(X, y, l2=0.1)
+    result = solve(f, Coordinates(6), methods.matching_pursuit(step=step), max_iter=1)
+    (atom,) = result.support
+    first = abs(f.gradient(np.zeros(6)))
+    assert atom == first.argmax()
+    assert abs(f.gradient(result.x)[atom]) <= 1e-5 * first.max()
+
+
+def test_newton_steps_lower_the_value_of_counts_to_the_minimum(generator):
+    X = generator.standard_normal((60, 5)) / 3
+    f = Poisson(X, generator.poisson(2.0, 60), l2=0.1)
+    method = methods.matching_pursuit(step=Newton())
+    result = solve(f, Coordinates(5), method, max_iter=2000, tol=1e-8, every=1)
+    assert result.success
+    assert np.all(np.diff(result.trace.value) <= 1e-9)
+    assert np.allclose(f.gradient(result.x), 0, atol=1e-5)
+
+
+def test_shuffled_method_goes_through_all_atoms_once_a_round():
+    f = SquaredDistance(np.arange(1.0, 9))
+    supports = [
+        solve(f, Coordinates(8), "shuffled", max_iter=t, tol=0).support for t in range(1, 9)
+    ]
+    assert [len(support) for support in supports] == list(range(1, 9))
+    assert [
+        len(np.intersect1d(support, np.arange(t))) for t, support in enumerate(supports, 1)
+    ] != [*range(1, 9)]
+
+
+def test_a_seed_repeats_a_run_and_another_seed_draws_others(signals, atoms):
+    f = SquaredDistance(signals[0])
+    one, same, other = (
+        solve(f, atoms, "random-pursuit", max_iter=30, seed=seed) for seed in (1, 1, 2)
+    )
+    assert np.array_equal(one.x, same.x)
+    assert not np.array_equal(one.x, other.x)
+
+
+@pytest.mark.parametrize("method", ["matching-pursuit", "accelerated-random", "orthogonal"])
+def test_runs_without_a_gram_matrix_take_the_same_steps(signals, atoms, method):
+    f = SquaredDistance(signals[0])
+    gram = solve(f, atoms, method, max_iter=10)
+    ambient = solve(f, atoms, method, max_iter=10, gram_bytes=0)
+    assert gram.support.tolist() == ambient.support.tolist()
+    assert np.allclose(gram.x, ambient.x)
+
+
+def test_a_problem_holds_an_objective_and_atoms_of_its_shape(atoms):
+    f = SquaredDistance(np.ones(12))
+    problem = Problem(f, Dictionary(atoms))
+    assert problem.f is f
+    assert len(problem.atoms) == 20
+    with pytest.raises(InputError, match="atoms"):
+        Problem(f, Coordinates(5))
+
+
+def test_threads_of_an_encoder_come_from_the_environment(atoms, monkeypatch):
+    monkeypatch.delenv("PURSUIT_THREADS", raising=False)
+    monkeypatch.setenv("OMP_NUM_THREADS", "3")
+    assert Encoder(atoms, n_nonzero=2).threads == 3
+    monkeypatch.setenv("PURSUIT_THREADS", "2")
+    assert Encoder(atoms, n_nonzero=2).threads == 2
+    assert Encoder(atoms, n_nonzero=2, threads=5).threads == 5
+
+
+def test_a_step_with_a_penalty_is_a_soft_threshold():
+    f = SquaredDistance([3.0, -0.5, 1.0])
+    result = solve(f, Coordinates(3), "matching-pursuit", penalty=L1(0.75), max_iter=1)
+    assert np.allclose(result.x, [2.25, 0, 0])
 
 
 # Sets and objectives -------------------------------------------------------------------------
@@ -306,6 +437,45 @@ def test_rebuild_command_writes_channels_as_rows(tmp_path, sound):
     rebuilt = np.load(tmp_path / "s.npy")
     assert rebuilt.shape == sound.shape
     assert np.linalg.norm(rebuilt - sound) <= 0.101 * np.linalg.norm(sound)
+
+
+# Scenes --------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def scene(generator):
+    """Pixels of three materials, one of them dark, and where the pure ones are."""
+    spectra = generator.random((3, 20)) + 0.1
+    shares = generator.dirichlet(np.ones(3), 200)
+    shares[[10, 50, 90]] = np.eye(3)
+    return shares @ spectra, [10, 50, 90]
+
+
+@pytest.mark.parametrize("picker", ["spa-normalised", "h2nmf-normalised"])
+def test_pickers_on_normalized_pixels_ignore_brightness(generator, scene, picker):
+    pixels, _ = scene
+    light = generator.uniform(0.1, 10, (len(pixels), 1))
+    picked = pick(pixels, 3, picker, average=False)
+    lit = pick(pixels * light, 3, picker, average=False)
+    assert sorted(picked.indices) == sorted(lit.indices)
+
+
+def test_picker_with_a_constant_band_finds_a_material_between_others(scene):
+    pixels, pure = scene
+    half = (pixels[pure[0]] + pixels[pure[1]]) / 4  # darker, and within the span of both
+    inner = np.vstack([pixels[pixels @ np.ones(20) > 0][:0], pixels[pure[:2]], half])
+    mixed = np.vstack([inner, np.full((5, 3), 1 / 3) @ inner])
+    picked = pick(mixed, 3, "spa-constant", average=False)
+    assert sorted(picked.indices) == [0, 1, 2]
+
+
+def test_the_page_of_a_scene_loads_nothing_from_elsewhere(tmp_path, scene):
+    np.save(tmp_path / "s.npy", scene[0].reshape(10, 20, 20))
+    run("unmix", tmp_path / "s.npy", "-r", 3, "--report", tmp_path / "s.html")
+    page = (tmp_path / "s.html").read_text(encoding="utf-8")
+    assert "<html" in page
+    assert re.findall(r"""(?:src|href)=["']?(?:https?:)?//[^"'> ]+""", page) == []
+    assert not re.search(r"@import|url\(\s*[\"']?https?:", page)
 
 
 # Theory --------------------------------------------------------------------------------------
@@ -467,6 +637,14 @@ def test_learn_command_takes_first_atoms_and_nonnegativity(files, signals):
     expected = learn(abs(signals), 8, 2, nonnegative=True, start=abs(signals[:8]))
     assert np.array_equal(np.load("n.npy"), expected.atoms)
     assert expected.atoms.min() >= 0
+
+
+def test_reproduce_command_takes_pixels_of_a_file(tmp_path, generator):
+    spectra = generator.random((6, 30)) + 0.1
+    np.save(tmp_path / "mine.npy", generator.dirichlet(np.ones(6), 80) @ spectra)
+    options = ["--data", tmp_path / "mine.npy", "--iterations", 20, "--out", tmp_path / "out"]
+    run("reproduce", "urban", *options)
+    assert "mine.npy" in (tmp_path / "out" / "verdicts.md").read_text(encoding="utf-8")
 
 
 def test_constants_command_divides_atoms_by_their_norms(files):
