@@ -22,11 +22,11 @@ from itertools import pairwise
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 import numpy as np
+from data_files import find
 from numpy.typing import NDArray
 from scipy.io import loadmat
 
 from pursuit import Approximate, Dictionary, SquaredDistance, Steepest, methods, solve
-from pursuit.files.data import find
 from pursuit.rules.directions import Direction
 
 STEPS = 1000

@@ -3,9 +3,9 @@
     python benchmarks/compare.py baseline
     python benchmarks/compare.py HEAD~3 --only encode/W1 linear/ --rounds 15
 
-Both checkouts run their own copy of `rows.py` in their own environment, each in a child process
-that stays warm, in turns: ours, theirs, then theirs, ours, and so on. Each row has two children of
-its own, so that its time does not depend on the rows before it. A row is slower if the median of
+Both checkouts run their own copy of `rows.py` in their own environment, in turns: ours, theirs, then
+theirs, ours, and so on. Each round of a row has two child processes of its own, which make one call
+before the timed one: times depend neither on earlier rows nor on one lucky process. A row is slower if the median of
 the ratios of the rounds is more than 5 % above 1. Rows are printed as JSON on standard output, and
 as a table on standard error while they are measured.
 
@@ -203,13 +203,18 @@ class Side:
 # Comparing --------------------------------------------------------------------------------------
 
 
-def compare_row(label: str, ours: Runner, theirs: Runner, rounds: int) -> Row:
-    """Run a row on both sides in turns, and return its times and the verdict."""
+def compare_row(label: str, start: Callable[[str], Any], rounds: int) -> Row:
+    """Run a row on both sides in turns, and return its times and the verdict.
+
+    Each round has two new children: where a process happens to place its arrays changes its speed
+    by several percent, and rounds in the same two processes would all repeat that.
+    """
     rounds = min(rounds, COLD_ROUNDS) if label.startswith("cold/") else rounds
     times: dict[str, list[float]] = {side: [] for side in SIDES}
-    runners = list(zip(SIDES, (ours, theirs), strict=True))
     for turn in range(rounds):
-        answers = {side: runner.run(label) for side, runner in runners[:: (-1) ** turn]}
+        with ExitStack() as children:
+            runners: dict[str, Runner] = {s: children.enter_context(start(s)) for s in SIDES}
+            answers = {side: runners[side].run(label) for side in SIDES[:: (-1) ** turn]}
         if any("seconds" not in answer for answer in answers.values()):
             return without_times(label, answers)
         for side, answer in answers.items():
@@ -260,9 +265,7 @@ def compare(
         if absent:
             row = missing_row(label, absent[0])
         else:
-            with ExitStack() as children:
-                ours, theirs = (children.enter_context(start(side)) for side in SIDES)
-                row = compare_row(label, ours, theirs, rounds)
+            row = compare_row(label, start, rounds)
         show(row)
         rows.append(row)
     return rows

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from functools import cache
 
 import numpy as np
+from data_files import find
 from scipy.io import loadmat
 from scipy.sparse import csr_array
 
 from pursuit import Coordinates, Dictionary, Huber, LeastSquares, Logistic, SquaredDistance
-from pursuit.files.data import find
 
 PIXELS = range(0, 5929, 59)
 

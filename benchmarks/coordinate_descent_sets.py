@@ -9,10 +9,9 @@ import bz2
 from collections.abc import Callable
 from typing import Any
 
+import data_files as data
 import numpy as np
 import scipy.sparse as sp
-
-from pursuit.files import data
 
 Set = tuple[Any, np.ndarray]
 

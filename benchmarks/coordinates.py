@@ -19,10 +19,10 @@ import time
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 import numpy as np
+from data_files import find
 from scipy.sparse import csc_array
 
 from pursuit import Coordinates, ExactLineSearch, Logistic, Method, methods, solve
-from pursuit.files.data import find
 
 COLUMNS = [10**3, 10**4, 10**5, 10**6]
 ENTRIES, SAMPLES = 50, 20_000

@@ -19,11 +19,11 @@ from functools import partial
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 import numpy as np
+from data_files import find
 from numpy.typing import NDArray
 
 from pursuit import Dictionary, SquaredDistance, encode, solve
 from pursuit.encoding.offered import OFFERED
-from pursuit.files.data import find
 
 Rows = NDArray[np.float64]
 STEPS = 1000

@@ -18,6 +18,7 @@ from typing import Any
 
 import numpy as np
 import sklearn
+from data_files import find
 from sklearn.decomposition import SparseCoder
 from sklearn.linear_model import LogisticRegressionCV
 from sklearn.linear_model import OrthogonalMatchingPursuit as SklearnOMP
@@ -27,7 +28,6 @@ from sklearn.preprocessing import StandardScaler
 from threadpoolctl import threadpool_limits
 
 from pursuit.estimators import OrthogonalMatchingPursuit, PursuitClassifierCV, PursuitCoder
-from pursuit.files.data import find
 
 
 def cpu_seconds(work: Callable[[], Any]) -> tuple[float, Any]:

@@ -29,6 +29,7 @@ from typing import Any
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 import numpy as np
+from data_files import find
 from numpy.typing import NDArray
 from scipy.io import loadmat
 from sklearn.linear_model import LogisticRegression, lasso_path, orthogonal_mp
@@ -44,7 +45,6 @@ from pursuit import (
     solve,
 )
 from pursuit.atoms.base import FiniteAtoms
-from pursuit.files.data import find
 from pursuit.methods import NAMED, matching_pursuit
 from pursuit.objectives.base import Objective
 

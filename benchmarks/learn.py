@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterator
 from itertools import product
 
 import numpy as np
+from data_files import find
 from learn_peers import (
     PENALTIES,
     Learner,
@@ -32,7 +33,6 @@ from spams_blas import use_the_right_kernels
 from threadpoolctl import threadpool_limits
 
 from pursuit import encode, learn
-from pursuit.files.data import find
 from pursuit.learning import alternating, online
 from pursuit.learning.denoising import SIDE, denoise, tolerance
 from pursuit.learning.patches import coverage, overlay, patches, some_patches

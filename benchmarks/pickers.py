@@ -16,11 +16,11 @@ from __future__ import annotations
 
 import numpy as np
 import scipy.io
+from data_files import find
 from scipy.ndimage import gaussian_filter1d
 from scipy.optimize import linear_sum_assignment
 
 from pursuit.encoding.nonnegative import nonnegative_fits, simplex_fits
-from pursuit.files.data import find
 from pursuit.unmixing import estimate_number, pick
 from pursuit.unmixing.pickers import DETERMINISTIC, PICKERS, mean_relative_residual
 

@@ -256,11 +256,11 @@ def sets(rounds: int) -> None:
 
 def ecg(rounds: int) -> None:
     """Five minutes of an ECG: four templates of 0.6 s, and a picture in ``ecg_templates.png``."""
+    from data_files import find
     from matplotlib.figure import Figure
     from scipy.ndimage import median_filter, uniform_filter1d
 
     from pursuit import learn_templates
-    from pursuit.files.data import find
 
     volts = (np.load(find("ecg_scipy/ecg.dat"))["ecg"].astype(np.float64) - 1024) / 200
     heart = volts - uniform_filter1d(median_filter(volts, size=181), 361)

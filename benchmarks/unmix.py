@@ -17,11 +17,11 @@ from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
+from data_files import find
 from scipy.ndimage import gaussian_filter
 from scipy.optimize import minimize, nnls
 
 from pursuit.encoding.nonnegative import nonnegative_fits, simplex_fits
-from pursuit.files.data import find
 
 PER_PIXEL = 200
 """Pixels that the slow way is timed on."""
