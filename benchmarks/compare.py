@@ -3,11 +3,11 @@
     python benchmarks/compare.py baseline
     python benchmarks/compare.py HEAD~3 --only encode/W1 linear/ --rounds 15
 
-Both checkouts run their own copy of `rows.py` in their own environment, in turns: ours, theirs, then
-theirs, ours, and so on. Each round of a row has two child processes of its own, which make one call
-before the timed one: times depend neither on earlier rows nor on one lucky process. A row is slower if the median of
-the ratios of the rounds is more than 5 % above 1. Rows are printed as JSON on standard output, and
-as a table on standard error while they are measured.
+Both checkouts run their own copy of `rows.py` in their own environment, in turns: ours, theirs,
+then theirs, ours, and so on. Each round of a row has two child processes of its own, which make one
+call before the timed one: times depend neither on earlier rows nor on one lucky process. A row is
+slower if the median of the ratios of the rounds is more than 5 % above 1. Rows are printed as JSON
+on standard output, and as a table on standard error while they are measured.
 
 The exit code is 1 where a row is slower, fails, or is missing on one side; 2 where nothing could be
 compared. ``baseline`` is the commit that the file `benchmarks/BASELINE` names. The other commit and
@@ -262,10 +262,7 @@ def compare(
     rows = []
     for label in dict.fromkeys([*labels["ours"], *labels["theirs"]]):
         absent = [side for side in SIDES if label not in labels[side]]
-        if absent:
-            row = missing_row(label, absent[0])
-        else:
-            row = compare_row(label, start, rounds)
+        row = missing_row(label, absent[0]) if absent else compare_row(label, start, rounds)
         show(row)
         rows.append(row)
     return rows
