@@ -4,6 +4,7 @@ import ast
 import inspect
 import re
 from collections import Counter
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -37,6 +38,7 @@ def rows():
     return [row for row in found if row[0] != "feature" and not row[0].startswith("---")]
 
 
+@cache
 def names_of_tests(path):
     """The tests of a file as they stand after `path::`."""
     names = set()
