@@ -341,3 +341,14 @@ def test_axes_of_ones_own_are_drawn_on():
     ax = plots.figure(3, 3).subplots()
     assert plots.waveform(np.ones((1, 5)), 5.0, ax) is ax
     assert plots.time_frequency(np.ones((4, 5)), 1.0, 2.0, ax) is ax
+
+
+def test_decompose_warns_of_the_limit_and_of_the_snr_reached():
+    noise = np.random.default_rng(0).standard_normal(600)
+    with pytest.warns(UserWarning, match=r"snr=60 dB was not reached, got ") as caught:
+        book = decompose(noise, 100.0, 60)
+    (warning,) = caught
+    assert f"got {book.reached[0]:.4g} dB: maximum number of atoms" in str(warning.message)
+    assert "(max_atoms=600, one for each sample)" in str(warning.message)
+    with pytest.warns(UserWarning, match=r"snr=20 dB .* reached \(max_atoms=5\)$"):
+        decompose(np.array([soft(600), noise]), 100.0, 20, max_atoms=5)

@@ -223,3 +223,16 @@ def test_codes_refuse_to_multiply_another_dictionary():
 def test_the_planner_forms_a_gram_matrix_when_it_pays_and_fits(sizes, form):
     for orthogonal in (False, True):
         assert choose(Task(*sizes, 4, orthogonal)).form is form
+
+
+def test_orthogonal_pursuit_is_planned_with_one_step_for_each_atom():
+    """A limit of as many steps as atoms changes neither the plan nor the codes."""
+    rng = np.random.default_rng(1)
+    atoms = rng.standard_normal((2048, 128), dtype=np.float32)
+    signals = rng.standard_normal((128, 128), dtype=np.float32)
+    free = encode(signals, atoms, "orthogonal", n_nonzero=8)
+    limited = encode(signals, atoms, "orthogonal", n_nonzero=8, max_iter=8)
+    assert free.plan == limited.plan
+    assert (free.iterations == 8).all()
+    np.testing.assert_array_equal(free.indices, limited.indices)
+    np.testing.assert_array_equal(free.values, limited.values)

@@ -14,7 +14,7 @@ from pursuit.base.errors import InputError
 from pursuit.base.lengths import length, refuse_zero, row_norms
 from pursuit.base.precision import peak
 from pursuit.base.sparse import sparse_array
-from pursuit.base.validation import Array, extent, real_array
+from pursuit.base.validation import Array, extent, float_type, real_array
 
 PROBED = 2**16
 """Atoms up to which norms that are not given are found, with one product each."""
@@ -73,7 +73,7 @@ class Operator(FiniteAtoms):
         )
         if int(np.prod(self.shape)) != d:
             raise InputError(f"shape: expected {d} entries, as A gives, got {self.shape}")
-        self.dtype = np.dtype(np.float32 if self.operator.dtype == np.float32 else np.float64)
+        self.dtype = float_type(np.dtype(self.operator.dtype))
         self._n, self._given = n, None if norms is None else _positive(norms, n, self.dtype)
         self._check_adjoint()
         if self._given is not None:

@@ -60,10 +60,14 @@ def as_floats(array: Array) -> Array:
     Numbers that float64 does not have, and a signalling NaN, are for those to name who look at the
     entries: NumPy would only warn.
     """
-    if array.dtype in (np.float32, np.float64):
-        return array
     with np.errstate(over="ignore", invalid="ignore"):
-        return array.astype(np.float64)
+        return array.astype(float_type(array.dtype), copy=False)
+
+
+def float_type(dtype: np.dtype[Any]) -> np.dtype[Any]:
+    """Return float32 for float32 of any byte order, else float64, both in native byte order."""
+    is_single = dtype.newbyteorder("=") == np.float32
+    return np.dtype(np.float32 if is_single else np.float64)
 
 
 def in_rows(array: Array, dtype: np.dtype[Any]) -> Array:

@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from pursuit.base.archive import whole_file
 from pursuit.base.errors import InputError
-from pursuit.base.precision import norm
 from pursuit.commands.options import INTERRUPTED, Force, Resume, in_options, new_file
 from pursuit.files.sounds import read_sound
-
-if TYPE_CHECKING:
-    from pursuit.base.validation import Array
-    from pursuit.decomposing import Book
 
 OPTIONS = {
     "snr": "--snr",
@@ -87,7 +83,7 @@ def decompose(
         new_file(figure, force, "--figure")
     saved = out.with_name(f"{out.name}.checkpoint")
     with _telling_how_to_resume(saved):
-        with in_options({**OPTIONS, "signal": str(sound)}):
+        with _warnings_on_stderr(), in_options({**OPTIONS, "signal": str(sound)}):
             samples, hertz = read_sound(sound, rate, columns)
             book = decompose_signal(
                 samples,
@@ -106,10 +102,6 @@ def decompose(
         for file in _checkpoints(saved):
             file.unlink(missing_ok=True)
     typer.echo(str(book))
-    # Channels that share atoms reach it together, each alone more or less.
-    if (_together(book, samples) if shared else min(book.reached)) < snr:
-        most = "as many atoms as samples" if max_atoms is None else "--max-atoms"
-        typer.echo(f"pursuit: {snr:g} dB were not reached with {most}", err=True)
     typer.echo(f"book: {out}" if figure is None else f"book: {out}, picture: {figure}")
 
 
@@ -120,11 +112,15 @@ def _numbers(text: str) -> list[int]:
         raise InputError(f"scales: expected whole numbers and commas, got {text!r}") from None
 
 
-def _together(book: Book, samples: Array) -> float:
-    """The ratio over all channels at once, in dB."""
-    from pursuit.decomposing.book import decibels
-
-    return decibels(norm(samples), norm(samples - book.rebuild()))
+@contextmanager
+def _warnings_on_stderr() -> Iterator[None]:
+    """Print each warning as one line that names options instead of arguments."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        yield
+    for warning in caught:
+        message = str(warning.message).replace("max_atoms=", "--max-atoms ")
+        typer.echo(f"pursuit: {message.replace('snr=', '--snr ')}", err=True)
 
 
 def _checkpoints(saved: Path) -> list[Path]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import warnings
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -14,6 +15,7 @@ from pursuit.base.archive import writable_path
 from pursuit.base.errors import InputError
 from pursuit.base.paths import path_of
 from pursuit.base.precision import norm
+from pursuit.base.status import Status
 from pursuit.base.validation import Array, count, flag, positive, real_array
 from pursuit.decomposing.book import Book, decibels, joined
 from pursuit.objectives.quadratic import SquaredDistance
@@ -57,7 +59,7 @@ def decompose(
         Stop when ‖signal‖/‖residual‖ has reached so many dB.
     max_atoms
         Stop after so many atoms (of each channel, where they do not share); as many as there are
-        samples where not given.
+        samples where not given. A warning says where it ends a run before `snr` is reached.
     scales, hop
         Lengths of windows, powers of two, and the distance of frames as a share of their window:
         see `Gabor`. Windows of 64, 128, … 8192 samples that fit where not given.
@@ -95,7 +97,7 @@ def decompose(
     parts = rows[None] if one or flag("shared", shared) else rows[:, None]
     margin = lengths[0] // 2
     atoms = Gabor(rows.shape[1] + 2 * margin, lengths, hop, channels=parts.shape[1])
-    books = []
+    books, shortfalls = [], []
     for k, part in enumerate(parts):
         # In a unit of its own, a power of two: squares of 1e±200 are no numbers, no bit changes.
         exponent = int(np.frexp(np.abs(part).max())[1])
@@ -112,9 +114,32 @@ def decompose(
             checkpoint=file,
             resume=file if resume and file is not None and file.exists() else None,
         )
+        if not result.status.success:
+            shortfalls.append((_reached(result, part, margin), result.status))
         found = _book(result, part, atoms, margin, hertz, k)
         books.append(replace(found, amplitude=np.ldexp(found.amplitude, exponent)))
+    if shortfalls:
+        message = _shortfall(goal, min(shortfalls, key=lambda pair: pair[0]), limit, max_atoms)
+        warnings.warn(message, stacklevel=2)
     return joined(books, None if one else len(rows))
+
+
+def _reached(result: Result, rows: Array, margin: int) -> float:
+    """Return the SNR of a run in dB, over all channels that share its atoms."""
+    fit = result.x[:, margin : margin + rows.shape[1]]
+    return decibels(norm(rows), norm(rows - fit))
+
+
+def _shortfall(
+    snr: float, shortfall: tuple[float, Status], limit: int, max_atoms: int | None
+) -> str:
+    """Return a sentence with the SNR reached and the limit that ended the run."""
+    reached, status = shortfall
+    reason = "no further decrease at working precision"
+    if status is Status.MAX_ITER:
+        default = ", one for each sample" if max_atoms is None else ""
+        reason = f"maximum number of atoms reached (max_atoms={limit}{default})"
+    return f"snr={snr:g} dB was not reached, got {reached:.4g} dB: {reason}"
 
 
 def _book(result: Result, rows: Array, atoms: Gabor, margin: int, rate: float, first: int) -> Book:

@@ -19,15 +19,19 @@ class Limits:
     n_nonzero: int
     max_iter: int
     width: int
+    orthogonal: bool = False
 
     @property
     def expected_steps(self) -> int:
-        """A guess at the steps of a signal, to plan with.
+        """Return the expected number of steps of a signal, for planning.
 
-        Atoms are seldom chosen again, and a residual test alone is met by a part of them.
+        Orthogonal pursuit takes one step for each atom of a code. Other methods choose some atoms
+        again. A residual test alone is met by a part of the atoms.
         """
         if self.n_nonzero == self.max_iter == UNLIMITED:
             return max(1, self.width // FEW)
+        if self.orthogonal:
+            return max(1, self.width)
         return min(self.max_iter, 2 * self.n_nonzero)
 
 
@@ -52,4 +56,5 @@ def limits(
         atoms = min(count("n_nonzero", n_nonzero, minimum=1), UNLIMITED)
     if max_iter is not None:
         steps = min(count("max_iter", max_iter, minimum=1), UNLIMITED)
-    return Limits(atoms, steps, min(atoms, n, method.distinct(steps, d)))
+    width = min(atoms, n, method.distinct(steps, d))
+    return Limits(atoms, steps, width, method.orthogonal)

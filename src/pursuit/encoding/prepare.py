@@ -13,7 +13,7 @@ import numpy as np
 from pursuit.base.errors import InputError
 from pursuit.base.lengths import refuse_blurred, refuse_endless
 from pursuit.base.threads import for_each_block
-from pursuit.base.validation import Array, in_rows, plain_array
+from pursuit.base.validation import Array, float_type, in_rows, plain_array
 from pursuit.kernels.layouts import COMFORT, Signals
 from pursuit.kernels.pursuit import Atoms, project, sum_squares
 
@@ -36,8 +36,7 @@ def real_rows(name: str, value: object) -> Array:
 
 def common_type(*types: np.dtype[Any]) -> np.dtype[Any]:
     """float32 where everything is float32, else float64."""
-    single = all(dtype == np.float32 for dtype in types)
-    return np.dtype(np.float32 if single else np.float64)
+    return np.result_type(*map(float_type, types))
 
 
 def contiguous(rows: Array, dtype: np.dtype[Any]) -> Array:

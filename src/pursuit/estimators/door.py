@@ -82,7 +82,12 @@ def checking(name: str) -> Iterator[None]:
 def _sound(name: str, value: Any) -> Any:
     """`value`, without what scikit-learn would not see: masks, and indices that point elsewhere."""
     refuse_mask(name, value)
-    return sparse_array(name, value) if issparse(value) and value.ndim == 2 else value
+    if issparse(value):
+        return sparse_array(name, value) if value.ndim == 2 else value
+    if isinstance(value, np.ndarray) and value.dtype.kind == "f":
+        # scikit-learn would make float64 of float32 in a foreign byte order.
+        return value.astype(value.dtype.newbyteorder("="), copy=False)
+    return value
 
 
 def sample_weights(sample_weight: Any, X: Any) -> Array | None:

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple, NoReturn, Protocol
 import numpy as np
 
 from pursuit.base.errors import InputError
-from pursuit.base.validation import Array, in_rows, plain_array
+from pursuit.base.validation import Array, float_type, in_rows, plain_array
 from pursuit.encoding.chunks import from_zarr, is_dask, is_zarr
 from pursuit.encoding.rows import map_npy
 
@@ -154,7 +154,7 @@ class HeldSignals:
     total: int | None
 
     def __init__(self, rows: Array) -> None:
-        self.shape, self.total, self.dtype = rows.shape[1:], len(rows), _computed_in(rows.dtype)
+        self.shape, self.total, self.dtype = rows.shape[1:], len(rows), float_type(rows.dtype)
         self._rows = rows.reshape(len(rows), -1)
 
     def windows(self, turn: int, first: int, seed: int) -> Iterator[Window]:
@@ -178,7 +178,7 @@ class StoredSignals:
     _rows: Any
 
     def __init__(self, rows: Array, n_atoms: int) -> None:
-        self.shape, self.total, self.dtype = rows.shape[1:], len(rows), _computed_in(rows.dtype)
+        self.shape, self.total, self.dtype = rows.shape[1:], len(rows), float_type(rows.dtype)
         self._rows = rows.reshape(len(rows), -1)
         self._pieces = np.append(np.arange(0, self.total, PIECE), self.total)
         self._window = window_rows(self._rows.shape[1], self.dtype, n_atoms)
@@ -224,7 +224,7 @@ class ChunkedSignals(StoredSignals):
             )
         _check_shape(rows.shape, n_atoms)
         self.shape, self.total = rows.shape[1:], int(rows.shape[0])
-        self.dtype = _computed_in(rows.dtype)
+        self.dtype = float_type(rows.dtype)
         self._rows = rows.reshape(self.total, -1)
         self._pieces = np.cumsum([0, *lengths])
         self._window = window_rows(self._rows.shape[1], self.dtype, n_atoms)
@@ -256,7 +256,7 @@ class SignalStream:
         if math.prod(first.shape[1:]) == 0:
             raise InputError(f"signals: expected at least one entry, got shape {first.shape} first")
         self.shape, self.total = first.shape[1:], None
-        self._given, self.dtype = first.dtype, _computed_in(first.dtype)
+        self._given, self.dtype = first.dtype, float_type(first.dtype)
         self._arrays, self._n_atoms = chain([head], arrays), n_atoms
         self._rows = window_rows(math.prod(self.shape), self.dtype, n_atoms)
         self._windows: Iterator[Window] = self._filled()
@@ -318,10 +318,6 @@ class SignalStream:
 def window_rows(length: int, dtype: np.dtype[Any], n_atoms: int) -> int:
     """Signals of a window."""
     return max(4 * n_atoms, min(ROWS, BYTES // (length * dtype.itemsize)), SMALLEST)
-
-
-def _computed_in(dtype: np.dtype[Any]) -> np.dtype[Any]:
-    return np.dtype(np.float32 if dtype == np.float32 else np.float64)
 
 
 def _check_shape(shape: tuple[int, ...], n_atoms: int) -> None:

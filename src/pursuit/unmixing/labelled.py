@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from pursuit.base.errors import InputError
-from pursuit.base.validation import REAL_KINDS, real_array, shown
+from pursuit.base.validation import REAL_KINDS, float_type, real_array, shown
 from pursuit.unmixing.extraction import Array
 from pursuit.unmixing.unmixed import Unmixing, endmember_names
 
@@ -47,7 +47,7 @@ def unmix_labelled(
     spectra = real_array("endmembers", table.to_numpy(), ndim=2)
     chunked = scene.chunks is not None
     whole = scene.chunk({dim: -1}) if chunked else scene
-    dtype = np.result_type(_float_type(scene.dtype), spectra.dtype)
+    dtype = np.result_type(float_type(scene.dtype), spectra.dtype)
     fill = _fill_value(scene)
 
     def block(pixels: Array) -> tuple[Array, Array, Array]:
@@ -141,10 +141,6 @@ def _refuse_other_bands(table: DataArray, scene: DataArray, dim: str) -> None:
             raise InputError(
                 f"endmembers: expected the coordinate {dim!r} of the scene, got another"
             )
-
-
-def _float_type(dtype: np.dtype[Any]) -> np.dtype[Any]:
-    return dtype if dtype in (np.float32, np.float64) else np.dtype(np.float64)
 
 
 def _fill_value(scene: DataArray) -> float | None:
