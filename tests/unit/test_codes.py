@@ -127,3 +127,9 @@ def test_scikit_learn_takes_the_matrix_and_leaves_the_codes_alone():
     before = codes.indices.copy()
     normalize(codes.matrix)
     assert np.array_equal(codes.indices, before)
+
+
+def test_loading_a_folder_names_the_function_that_opens_it(tmp_path):
+    encode(np.eye(3), np.eye(3), n_nonzero=1, out=tmp_path / "codes")
+    with pytest.raises(InputError, match=r"got the folder .*codes; .* with Codes\.open\(folder\)"):
+        Codes.load(tmp_path / "codes")

@@ -167,6 +167,13 @@ def test_an_iteration_counts_one_look_and_one_combination(kind):
     assert runs == [14, 16]
 
 
+def test_an_explicit_hessian_over_coordinates_counts_one_product_an_iteration():
+    rng = np.random.default_rng(0)
+    f = Quadratic(np.diag(1 + np.arange(30) / 30), rng.standard_normal(30))
+    runs = [solve(f, Coordinates(30), "accelerated", max_iter=T, tol=0).counts for T in (3, 4)]
+    assert [counts.products for counts in runs] == [3, 4]
+
+
 @pytest.mark.parametrize("loss", ["logistic", "huber"])
 def test_what_a_point_knows_of_its_samples_is_to_the_last_bit_what_f_says(loss):
     """Up to the last steps, which are gathered anew; then nothing is known."""

@@ -161,3 +161,13 @@ def test_a_vector_that_grows_by_one_is_copied_a_few_times_only():
         assert vector[:3].tolist() == [0, 1, 2]
         assert not vector[3:].any()
     assert len(places) <= 10
+
+
+def test_factors_of_a_result_become_a_dense_array():
+    target = np.arange(12.0).reshape(3, 4)
+    x = solve(MatrixDistance(target), RankOne(3, 4), max_iter=3).x
+    np.testing.assert_array_equal(np.asarray(x), x.toarray())
+    assert np.asarray(x, dtype=np.float32).dtype == np.float32
+    np.testing.assert_allclose(np.array(x, copy=True), target, atol=1e-9)
+    with pytest.raises(ValueError, match="copy must be True or None"):
+        np.asarray(x, copy=False)

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from pursuit.base.archive import whole_file
 from pursuit.base.errors import InputError
-from pursuit.unmixing import Scene, h2nmf, unmix
+from pursuit.unmixing import Scene, estimate_number, h2nmf, unmix
 from pursuit.unmixing.convergence import convergence
 from pursuit.unmixing.scaling import matching_scale
 
@@ -308,3 +308,11 @@ def test_endmembers_that_are_all_zero_leave_all_of_a_pixel():
     found = unmix(pixels, np.zeros((2, 2)), "sum-to-one")
     np.testing.assert_array_equal(found.abundances.sum(axis=1), 1)
     np.testing.assert_allclose(found.residual_norms, np.linalg.norm(pixels, axis=1))
+
+
+def test_the_estimated_number_prints_no_curve():
+    shares = np.random.default_rng(0).dirichlet(np.ones(3), 400)
+    estimate = estimate_number(shares @ np.random.default_rng(1).random((3, 40)))
+    assert repr(estimate).count("\n") < 3
+    assert f"number={estimate.number}" in repr(estimate)
+    assert "array" not in repr(estimate)

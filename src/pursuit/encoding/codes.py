@@ -13,6 +13,7 @@ import numpy as np
 from pursuit.base import html
 from pursuit.base.archive import ArchiveKind, load_archive, save_archive
 from pursuit.base.errors import InputError
+from pursuit.base.paths import path_of
 from pursuit.base.status import Status
 from pursuit.base.threads import for_each_block
 from pursuit.base.validation import Array, real_array
@@ -274,6 +275,12 @@ class Codes:
     @staticmethod
     def load(path: str | os.PathLike[str]) -> Codes:
         """Read a file that `save` wrote; anything else, or one bit changed, is an input error."""
+        file = path_of("path", path)
+        if os.path.isdir(file):
+            raise InputError(
+                f"path: expected a file that save wrote, got the folder {file}; read the codes "
+                "that encode(…, out=folder) wrote with Codes.open(folder)"
+            )
         stored = load_archive(path, CODES)
         about = stored.about
         try:

@@ -47,6 +47,12 @@ class Factors:
         dense: Array = (self.left * self.weights) @ self.right.T
         return dense
 
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
+        if copy is False:
+            raise ValueError("copy must be True or None to make factors a dense array, got False")
+        dense = self.toarray()
+        return dense if dtype is None else dense.astype(dtype, copy=False)
+
     def entries(self, rows: Array, columns: Array) -> Array:
         """X at some places, one factor at a time: a place costs one number of memory."""
         entries = np.zeros(len(rows), self.dtype)

@@ -151,7 +151,7 @@ class AmbientPoint(Point):
         return self._shift(coef, self.atoms.vector(z), lambda x: self._atom_image(z))
 
     def gather(self, weights: Array) -> Shift:
-        self.counts.products += 1
+        self._count_combination()
         return self._shift(weights, self._finite.combine(weights), self.f.image)
 
     def _shift(self, coef: Array, x: Array, image: Callable[[Array], Array]) -> Shift:

@@ -15,10 +15,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from pursuit.atoms.base import Atom, AtomSet
+from pursuit.atoms.coordinates import Coordinates
 from pursuit.base.errors import InputError
 from pursuit.base.growing import lengthened
 from pursuit.base.validation import Array
 from pursuit.objectives.base import Objective
+from pursuit.objectives.quadratic import Quadratic
 from pursuit.points.ledger import Counts, Ledger
 
 if TYPE_CHECKING:
@@ -293,6 +295,15 @@ class Point(ABC):
         if not self.looked:
             self.counts.products += 1
             self.looked = True
+
+    def _count_combination(self) -> None:
+        """Count a combination of all atoms.
+
+        Over coordinates and with an explicit Hessian H it costs nothing: the one product by H of
+        an iteration is counted with the correlations.
+        """
+        if not (isinstance(self.f, Quadratic) and isinstance(self.ledger.finite, Coordinates)):
+            self.counts.products += 1
 
     def _touch(self, atoms: int = 1) -> None:
         """Count atoms looked at or added."""

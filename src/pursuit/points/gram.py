@@ -155,7 +155,7 @@ class GramPoint(Point):
         return {"coef": coef, "s": self.gram.row(z)}
 
     def gather(self, weights: Array) -> Shift:
-        self.counts.products += 1
+        self._count_combination()
         return {"coef": weights, "s": self.gram.apply(weights)}
 
     def refresh(self) -> None:

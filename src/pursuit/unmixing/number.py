@@ -28,7 +28,7 @@ LOWEST = 1e-9
 QUARTERS = 4
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class NumberEstimate:
     """How many endmembers, and how sure that is.
 
@@ -58,6 +58,14 @@ class NumberEstimate:
         if self.dimensions > self.number or set(self.quarters) != {self.number}:
             return "fairly sure"
         return "sure"
+
+    def __repr__(self) -> str:
+        """The number and how sure it is, without the values of the curve."""
+        quarters = f", quarters={self.quarters}" if self.quarters else ""
+        return (
+            f"NumberEstimate(number={self.number}, dimensions={self.dimensions}{quarters}, "
+            f"{self.sure}, curve of {len(self.curve)} values)"
+        )
 
     def __str__(self) -> str:
         above = f"{self.dimensions} dimensions stand above the noise (HySime)"
