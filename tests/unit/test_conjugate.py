@@ -169,7 +169,8 @@ def test_an_iteration_counts_one_look_and_one_combination(kind):
 
 def test_an_explicit_hessian_over_coordinates_counts_one_product_an_iteration():
     rng = np.random.default_rng(0)
-    f = Quadratic(np.diag(1 + np.arange(30) / 30), rng.standard_normal(30))
+    B = rng.standard_normal((40, 30))
+    f = Quadratic(B.T @ B, rng.standard_normal(30))
     runs = [solve(f, Coordinates(30), "accelerated", max_iter=T, tol=0).counts for T in (3, 4)]
     assert [counts.products for counts in runs] == [3, 4]
 
