@@ -6,9 +6,12 @@ tasks need travels once to each process.
 
 from __future__ import annotations
 
+import threading
+import time
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from concurrent.futures import CancelledError, ProcessPoolExecutor
 from contextlib import contextmanager, suppress
+from contextvars import ContextVar
 from dataclasses import dataclass, field
 from functools import lru_cache
 from importlib import import_module
@@ -21,6 +24,10 @@ from pursuit.base.errors import MissingExtra, PursuitError, one_line
 EXTRA = "dask"
 IN_FLIGHT = 2
 """Tasks under way for each thread of the cluster: one that runs, one that is waiting for it."""
+POLL = 0.01
+"""Seconds between two looks at whether a task is finished or the run interrupted."""
+interrupt_flag: ContextVar[threading.Event | None] = ContextVar("interrupt_flag", default=None)
+"""What ends the waiting for tasks in a thread that signals do not reach."""
 LARGE_GRAPH = "distributed.admin.large-graph-warning-threshold"
 Graph = Mapping[Hashable, Any]
 
@@ -106,13 +113,11 @@ def graphs_up_to(size: int | str) -> Iterator[None]:
 # Tasks ---------------------------------------------------------------------------------------
 
 
-def each_result(
-    graph: Graph, keys: Sequence[Hashable], besides: str = ""
-) -> Iterator[tuple[int, Any]]:
+def each_result(graph: Graph, keys: Sequence[Hashable]) -> Iterator[tuple[int, Any]]:
     """(place, result) of the keys of a graph, in the order in which they are finished.
 
-    An error of a task is raised as it is; where a cluster dies, `besides` is said too. Where the
-    generator is left early, what is under way is given up.
+    An error of a task is raised as it is. Where the generator is left early, what is under way is
+    given up.
     """
     from dask.delayed import Delayed
     from dask.optimization import cull
@@ -120,7 +125,7 @@ def each_result(
     # Each task with what it needs alone: the whole is not looked through again for every one.
     tasks = ((place, Delayed(key, cull(graph, [key])[0])) for place, key in enumerate(keys))
     client = active_client()
-    with in_words(besides):
+    with in_words():
         yield from _in_batches(tasks) if client is None else _in_window(client, tasks)
 
 
@@ -168,7 +173,7 @@ def _in_window(client: Any, tasks: Iterator[tuple[int, Any]]) -> Iterator[tuple[
     try:
         fill()
         while places:
-            future = next(finished)
+            future = _next_finished(finished)
             result = future.result()
             place = places.pop(future)
             future.release()
@@ -178,6 +183,17 @@ def _in_window(client: Any, tasks: Iterator[tuple[int, Any]]) -> Iterator[tuple[
     finally:
         for future in places:
             future.release()
+
+
+def _next_finished(finished: Any) -> Any:
+    """The next future of `as_completed`, unless the `interrupt_flag` is set before."""
+    flag = interrupt_flag.get()
+    if flag is not None:
+        while not (flag.is_set() or finished.has_ready() or finished.is_empty()):
+            time.sleep(POLL)
+        if flag.is_set():
+            raise KeyboardInterrupt
+    return next(finished)
 
 
 def _threads(client: Any) -> int:
@@ -194,19 +210,19 @@ SMALLER = "expected workers with more memory, or smaller chunks"
 
 
 @contextmanager
-def in_words(besides: str = "") -> Iterator[None]:
+def in_words() -> Iterator[None]:
     """One sentence for a cluster that dies."""
     try:
         yield
     except MemoryError:
-        raise PursuitError(f"a task ran out of memory; {SMALLER}{besides}") from None
+        raise PursuitError(f"a task ran out of memory; {SMALLER}") from None
     except CancelledError as error:
         lost = one_line(str(error)).rstrip(".")
-        raise PursuitError(f"the cluster was lost ({lost}){besides}") from None
+        raise PursuitError(f"the cluster was lost ({lost})") from None
     except Exception as error:
         if type(error).__name__ != "KilledWorker":  # a class of distributed
             raise
         raise PursuitError(
             f"a task was given up after the death of {error.args[2] + 1} of its workers, which may "
-            f"have run out of memory; {SMALLER}{besides}"
+            f"have run out of memory; {SMALLER}"
         ) from None

@@ -74,11 +74,12 @@ def in_options(names: dict[str, str]) -> Iterator[None]:
 
 def translated(text: str, names: dict[str, str]) -> str:
     """A sentence with options in place of arguments."""
-    text = text.replace("resume=True (--resume)", "--resume")
+    for flag, option in (("resume", "--resume"), ("overwrite", "--force")):
+        text = text.replace(f"{flag}=True ({option})", option)
     for name, option in names.items():
         word = re.escape(name)
         patterns = {
-            rf"^{word}(?=[:,])": option,  # the argument that a message begins with
+            rf"^{word}(?=[:,]| must be )": option,  # the argument that a message begins with
             rf"(?<=\bits ){word}(?= is\b)": option,
             rf"\b{word}=(?=[\w('])": f"{option} ",
             rf"\b{word}=": option,

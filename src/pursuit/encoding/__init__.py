@@ -31,6 +31,7 @@ def encode(  # type: ignore[overload-overlap]
     forward_only: bool = False,
     out: None = None,
     resume: bool = False,
+    overwrite: bool = False,
     progress: bool | None = None,
 ) -> LazyCodes: ...
 @overload
@@ -49,6 +50,7 @@ def encode(
     forward_only: bool = False,
     out: str | os.PathLike[str] | None = None,
     resume: bool = False,
+    overwrite: bool = False,
     progress: bool | None = None,
 ) -> Codes: ...
 def encode(
@@ -66,6 +68,7 @@ def encode(
     forward_only: bool = False,
     out: str | os.PathLike[str] | None = None,
     resume: bool = False,
+    overwrite: bool = False,
     progress: bool | None = None,
 ) -> Codes | LazyCodes:
     """Sparse codes of many signals over one dictionary: ``codes @ atoms ≈ signals``.
@@ -122,11 +125,17 @@ def encode(
         than √2 the residual grows: a signal is DIVERGED where its square is twice the signal's.
     out
         A new folder that codes are written to while they are made, for more than fits in memory.
+        It is locked for other jobs meanwhile. A run that fails keeps its finished blocks there, for
+        `resume`; where there are none, it leaves nothing.
         The codes come back as those of ``Codes.open(out)``. For residual tests alone, a code takes
         the room of the most atoms that it might need: give `n_nonzero` too.
     resume
         Continue where a run into `out` was stopped, whatever stopped it. It has to be the same
-        job; an iterator has to give the same signals again, from the first.
+        job; an iterator has to give the same signals again, from the first. The signals of finished
+        blocks are compared with their checksums, and an error names a block that has changed.
+    overwrite
+        Replace the codes in `out`, if there are any. Other files there stay, and a folder without
+        codes is refused.
     progress
         True or False for a progress bar or none; by default one appears on a terminal when the
         job takes more than two seconds.
@@ -165,4 +174,4 @@ def encode(
         unit_atoms=unit_atoms,
         forward_only=forward_only,
     )
-    return encoder(signals, out=out, resume=resume, progress=progress)
+    return encoder(signals, out=out, resume=resume, overwrite=overwrite, progress=progress)

@@ -15,10 +15,11 @@ from pursuit.base.archive import replacement
 from pursuit.base.errors import InputError
 from pursuit.encoding.columns import Row, columns_of
 
-FORMAT = 2
+FORMAT = 3
 UNSEALED = 1
 """The format of 0.1.0: a byte for each finished block, and no checksums."""
 ABOUT = "about.json"
+KEY = "pursuit codes"
 
 
 @dataclass(frozen=True)
@@ -66,6 +67,14 @@ def write_about(folder: Path, about: About) -> None:
         part.write_text(_text(asdict(about)), encoding="utf-8")
 
 
+def is_codes_folder(folder: Path) -> bool:
+    """Return whether `encode` wrote the description in a folder, in whatever version."""
+    try:
+        return KEY in json.loads((folder / ABOUT).read_text(encoding="utf-8"))
+    except (OSError, ValueError, TypeError):
+        return False
+
+
 def read_about(folder: Path) -> About:
     """What a folder says about itself; one bit changed is an input error."""
     if not os.path.isdir(folder):
@@ -73,7 +82,7 @@ def read_about(folder: Path) -> About:
     try:
         text = (folder / ABOUT).read_text(encoding="utf-8")
         document = json.loads(text)
-        found = dict(document["pursuit codes"])
+        found = dict(document[KEY])
         version = found["format"]
     except (OSError, ValueError, KeyError, TypeError):
         raise InputError(f"{folder}: is not a folder of codes, or {ABOUT} is damaged") from None
@@ -96,4 +105,4 @@ def _text(content: dict[str, Any]) -> str:
     """The document, with a checksum of what it says; the same content gives the same text."""
     body = json.dumps(content)
     checksum = blake2b(body.encode(), digest_size=16).hexdigest()
-    return json.dumps({"pursuit codes": content, "checksum": checksum}, indent=1)
+    return json.dumps({KEY: content, "checksum": checksum}, indent=1)

@@ -162,6 +162,7 @@ class Encoder:
         *,
         out: str | os.PathLike[str] | None = None,
         resume: bool = False,
+        overwrite: bool = False,
         progress: bool | None = None,
     ) -> Codes: ...
     def __call__(
@@ -170,12 +171,14 @@ class Encoder:
         *,
         out: str | os.PathLike[str] | None = None,
         resume: bool = False,
+        overwrite: bool = False,
         progress: bool | None = None,
     ) -> Codes | LazyCodes:
         """The codes of signals; arguments are those of `encode`."""
         rows = self.open(signals)
         self._expect(rows)
-        return self._encode(rows, out, resume, progress)
+        _check_target(out, flag("resume", resume), flag("overwrite", overwrite))
+        return self._encode(rows, out, resume, overwrite, progress)
 
     def _expect(self, rows: SignalRows) -> None:
         """The plan is for all calls together."""
@@ -204,11 +207,9 @@ class Encoder:
         rows: SignalRows,
         out: str | os.PathLike[str] | None,
         resume: bool,
+        overwrite: bool,
         progress: bool | None,
     ) -> Codes | LazyCodes:
-        resume = flag("resume", resume)
-        if resume and out is None:
-            raise InputError("resume: expected the folder to continue in as out, got none")
         if out is None and rows.chunks is not None and rows.chunks.lazy:
             from pursuit.encoding.lazy import lazy_codes
 
@@ -217,7 +218,8 @@ class Encoder:
 
         with single_threaded_blas:  # once for all the steps that ask for it
             if out is not None or rows.array is None:
-                return stream.encode_stream(stream.Order(self, rows), out, resume, progress)
+                order = stream.Order(self, rows)
+                return stream.encode_stream(order, out, resume, overwrite, progress)
             prepared = self.prepared(rows)
             blocks = -(-rows.seen // prepared.job.plan.block)
             with bar("encode", blocks, progress) as shown:
@@ -332,6 +334,17 @@ def only_forward(method: Offered, nonnegative: bool) -> Offered:
             f"forward_only: expected matching-pursuit over a Cone, got {method.name} over {over}"
         )
     return forward
+
+
+def _check_target(out: object, resume: bool, overwrite: bool) -> None:
+    if resume and out is None:
+        raise InputError("resume: expected the folder to continue in as out, got none")
+    if overwrite and out is None:
+        raise InputError("overwrite must be False where out is not given, got True")
+    if overwrite and resume:
+        raise InputError(
+            "overwrite=True (--force) must be given without resume=True (--resume), got both"
+        )
 
 
 def _tolerance(name: str, value: float | None) -> float | None:

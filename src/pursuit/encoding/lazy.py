@@ -234,29 +234,33 @@ def shared_encoder(encoder: Encoder) -> SharedValue:
 
 def encoded(rows: da.Array, shared: Any) -> da.Array:
     """A dask array of shape (m,) whose chunks are the codes of those of `rows`."""
-    return da.map_blocks(
-        _encode_chunk,
-        rows,
-        shared,
-        rows.dtype,
-        drop_axis=1,
-        chunks=(rows.chunks[0],),
-        meta=np.empty(0, object),
-    )
+    return map_chunks(encode_chunk, rows, shared, rows.dtype)
 
 
-def _encode_chunk(
+def map_chunks(function: Callable[..., Any], rows: da.Array, *arguments: object) -> da.Array:
+    """function(chunk, *arguments) of each chunk of rows: a dask array of shape (m,)."""
+    chunks, meta = (rows.chunks[0],), np.empty(0, object)
+    return da.map_blocks(function, rows, *arguments, drop_axis=1, chunks=chunks, meta=meta)
+
+
+def encode_chunk(
     rows: Array, shared: SharedValue, dtype: np.dtype[Any], block_info: Any = None
 ) -> Codes:
     """The codes of a chunk: those that its rows have in the whole."""
+    first = check_chunk(rows, dtype, block_info)
+    codes: Codes = shared.here().part(rows, first)
+    return codes
+
+
+def check_chunk(rows: Array, dtype: np.dtype[Any], block_info: Any) -> int:
+    """Return the number of a chunk's first row, if the chunk is what the dask array says."""
     first, end = block_info[0]["array-location"][0]
     if len(rows) != end - first or rows.dtype != dtype:
         raise InputError(
             f"signals: expected {end - first} rows of {dtype} from {first} on, as the dask array "
             f"says, got {len(rows)} of {rows.dtype}"
         )
-    codes: Codes = shared.here().part(rows, first)
-    return codes
+    return int(first)
 
 
 def _column_of(codes: Codes, name: str, row: Row) -> Array:

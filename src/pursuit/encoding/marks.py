@@ -1,4 +1,4 @@
-"""Which blocks of a folder are finished, with the checksums of their rows.
+"""Which blocks of a folder are finished, with the checksums of their rows and their signals.
 
 The file `finished` has a record for each block, zero where the block is not there:
 
@@ -7,7 +7,8 @@ bytes  hold
 =====  =====================================================================
 4      the number of its rows
 20     the CRC-32 of its rows in each of the five arrays, in their order
-8      a digest of these and of the block's number
+4      the CRC-32 of the signals that it was encoded from
+4      a digest of these and of the block's number
 =====  =====================================================================
 """
 
@@ -29,7 +30,7 @@ from pursuit.encoding.columns import COLUMNS
 FINISHED = "finished"
 # 32 bytes: a record never lies across two pages of a disk, so that it is written or it is not.
 RECORD: np.dtype[Any] = np.dtype(
-    [("rows", "<u4"), ("sums", "<u4", (len(COLUMNS),)), ("seal", "<u8")]
+    [("rows", "<u4"), ("sums", "<u4", (len(COLUMNS),)), ("signals", "<u4"), ("seal", "<u4")]
 )
 
 
@@ -38,11 +39,21 @@ def checksum(rows: Array) -> int:
     return crc32(np.ascontiguousarray(rows).reshape(-1).view(np.uint8).data)
 
 
-def record(number: int, rows: Mapping[str, Array]) -> Array:
-    """The record of a block, from its rows in each array."""
+def signals_checksum(rows: Array, dtype: np.dtype[Any]) -> int:
+    """Return the CRC-32 of signals as little-endian numbers of the type they are encoded in.
+
+    So it depends on neither the memory order nor the byte order of the array they come in.
+    """
+    with np.errstate(all="ignore"):
+        return checksum(np.asarray(rows, dtype.newbyteorder("<")))
+
+
+def record(number: int, rows: Mapping[str, Array], signals: int) -> Array:
+    """The record of a block, from its rows in each array and the checksum of its signals."""
     made = np.zeros(1, RECORD)
     made["rows"] = len(rows[COLUMNS[0]])
     made["sums"] = [checksum(rows[name]) for name in COLUMNS]
+    made["signals"] = signals
     made["seal"] = _seal(number, made.tobytes())
     return made
 
@@ -72,4 +83,4 @@ def read_marks(folder: Path, about: About) -> Array:
 def _seal(number: int, one: bytes) -> int:
     """The digest that the record of a block ends with."""
     content = number.to_bytes(8, "little") + one[: RECORD.fields["seal"][1]]  # type: ignore[index]
-    return int.from_bytes(blake2b(content, digest_size=8).digest(), "little")
+    return int.from_bytes(blake2b(content, digest_size=4).digest(), "little")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -17,9 +17,6 @@ from pursuit.files.npy import open_npy
 
 if TYPE_CHECKING:
     from pursuit.encoding.chunks import Chunks
-
-SAMPLED = 64
-"""Signals that are looked at to recognise them when a run is continued."""
 
 
 class SignalRows:
@@ -48,12 +45,6 @@ class SignalRows:
     def windows(self, block: int) -> Iterable[range]:
         """Numbers of blocks, of `block` signals each, that are at hand together."""
         return [range(-(-self.seen // block))]
-
-    def marked(self, mark: Callable[[Array], str]) -> str:
-        """What tells these signals from others: some of them, marked."""
-        some = np.unique(np.linspace(0, self.seen - 1, SAMPLED).astype(int))
-        rows = np.array(self[some])
-        return f"{self.seen} × {rows.shape[1]} {self.dtype} ({mark(rows)})"
 
 
 class Held(SignalRows):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from itertools import chain
 from typing import Any
 
@@ -25,17 +25,19 @@ class Blocks(SignalRows):
     """Signals from an iterator of arrays of rows: a window of them is in memory at a time.
 
     ``blocks[a:b]`` gives signals by their number in the whole, as long as they are inside of the
-    window. The arrays that the iterator gives may have any number of rows.
+    window. The arrays that the iterator gives may have any number of rows, none too.
     """
 
     kind = "an iterator"
 
     def __init__(self, arrays: Iterator[object], shape: tuple[int, ...]) -> None:
-        first = next(arrays, None)
+        numbered = _without_empty(arrays)
+        first = next(numbered, None)
         if first is None:
             raise InputError("signals: expected at least one block, got an iterator without any")
-        self._arrays, self._shape = chain([first], arrays), shape
-        self.dtype: np.dtype[Any] = plain_array("signals", first).dtype
+        flat(first[1], shape)
+        self._arrays, self._shape = chain([first], numbered), shape
+        self.dtype: np.dtype[Any] = first[1].dtype
         self._window = np.empty((0, math.prod(shape)), self.dtype)
         self._begin = 0
 
@@ -62,12 +64,8 @@ class Blocks(SignalRows):
         if filled:
             yield self._show(room[:filled], block)
 
-    def marked(self, mark: Callable[[Array], str]) -> str:
-        return f"blocks of {self.dtype}"
-
     def _checked(self) -> Iterator[Array]:
-        for number, given in enumerate(self._arrays):
-            array = plain_array("signals", given)
+        for number, array in self._arrays:
             if array.dtype != self.dtype:
                 raise InputError(
                     f"signals: expected blocks of one type, got {self.dtype} first and "
@@ -78,6 +76,14 @@ class Blocks(SignalRows):
     def _show(self, window: Array, block: int) -> range:
         self._begin, self._window = self.seen, window
         return range(self._begin // block, -(-self.seen // block))
+
+
+def _without_empty(arrays: Iterator[object]) -> Iterator[tuple[int, Array]]:
+    """Yield the arrays that have rows, each with its number; a filter may leave some empty."""
+    for number, block in enumerate(arrays):
+        array = plain_array("signals", block)
+        if array.ndim == 0 or len(array):
+            yield number, array
 
 
 def open_signals(signals: object, shape: tuple[int, ...]) -> SignalRows:

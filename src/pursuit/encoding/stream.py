@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
-from pursuit.base.errors import InputError
 from pursuit.base.progress import Silent, bar
 from pursuit.base.threads import new_halt
+from pursuit.base.validation import Array
 from pursuit.encoding.about import About
 from pursuit.encoding.codes import Codes
 from pursuit.encoding.job import Chunk, Job
@@ -30,21 +30,25 @@ if TYPE_CHECKING:
 
 
 class Sink(Protocol):
-    """Where the codes of blocks go. `kept` is what an error may add: where finished ones are."""
-
-    kept: str
+    """Where the codes of blocks go."""
 
     def has(self, number: int) -> bool:
         """Whether a block is there."""
 
-    def keep(self, number: int, piece: Piece) -> None:
-        """Take the codes of a block, from any thread."""
+    def checksum(self, rows: Array) -> int:
+        """Return the checksum that the signals of a block are recognized by."""
+
+    def verify(self, number: int, n_rows: int, checksum: int) -> None:
+        """Raise where the signals of a block that is there have changed."""
+
+    def keep(self, number: int, piece: Piece, checksum: int) -> None:
+        """Take the codes of a block and the checksum of its signals, from any thread."""
 
     def finish(self, signals: int) -> Codes:
         """All is there."""
 
-    def refuse(self) -> None:
-        """What was to come cannot be encoded."""
+    def abort(self, error: BaseException) -> None:
+        """Something failed; `close` comes next."""
 
     def close(self) -> None:
         """Whether all is there or not, nothing more comes."""
@@ -80,13 +84,19 @@ class Order:
             {name: str(value) for name, value in self._identity().items()},
         )
 
+    def _shape_of_signals(self) -> str:
+        """Number, length and type. What they are, the checksums of finished blocks say."""
+        dtype, total = self.signals.dtype.newbyteorder("="), self.signals.total
+        length = self.encoder.matrix.shape[1]
+        return f"blocks of {dtype}" if total is None else f"{total} × {length} {dtype}"
+
     def _identity(self) -> dict[str, object]:
         """What has to be the same for the same codes."""
         rules, goal, atoms = self.job.rules, self.job.goal, self.encoder.matrix
         return {
             "dictionary": f"{' × '.join(map(str, atoms.shape))} {atoms.dtype} "
             f"({fingerprint(np.array(atoms))})",
-            "signals": self.signals.marked(fingerprint),
+            "signals": self._shape_of_signals(),
             "method": self.job.method.name,
             "nonnegative": self.job.nonnegative,
             "seed": self.job.seed,
@@ -103,8 +113,6 @@ class Order:
 class InMemory:
     """Keeps all codes."""
 
-    kept = ""
-
     def __init__(self, order: Order) -> None:
         self._order = order
         self._pieces: dict[int, Piece] = {}
@@ -112,14 +120,20 @@ class InMemory:
     def has(self, number: int) -> bool:
         return number in self._pieces
 
-    def keep(self, number: int, piece: Piece) -> None:
+    def checksum(self, rows: Array) -> int:
+        return 0  # nobody comes back to these codes
+
+    def verify(self, number: int, n_rows: int, checksum: int) -> None:
+        pass
+
+    def keep(self, number: int, piece: Piece, checksum: int) -> None:
         self._pieces[number] = piece
 
     def finish(self, signals: int) -> Codes:
         pieces = [self._pieces[number] for number in sorted(self._pieces)]
         return self._order.encoder.joined(pieces, self._order.signals)
 
-    def refuse(self) -> None:
+    def abort(self, error: BaseException) -> None:
         pass
 
     def close(self) -> None:
@@ -127,14 +141,19 @@ class InMemory:
 
 
 def encode_stream(
-    order: Order, out: str | os.PathLike[str] | None, resume: bool, progress: bool | None
+    order: Order,
+    out: str | os.PathLike[str] | None,
+    resume: bool,
+    overwrite: bool,
+    progress: bool | None,
 ) -> Codes:
     """The codes of an order: in the folder `out`, or in memory where there is none."""
-    sink: Sink = InMemory(order) if out is None else Writer(out, order.about(), resume)
+    sink: Sink
+    sink = InMemory(order) if out is None else Writer(out, order.about(), resume, overwrite)
     try:
         return sink.finish(_encode(order, sink, progress))
-    except InputError:
-        sink.refuse()
+    except BaseException as error:
+        sink.abort(error)
         raise
     finally:
         sink.close()
@@ -154,8 +173,17 @@ def _encode(order: Order, sink: Sink, progress: bool | None) -> int:
             encode_chunks(order, signals.chunks, sink, rate)
             return signals.seen
         for numbers in signals.windows(block):
+            _verify_blocks(order, sink, [n for n in numbers if sink.has(n)])
             _encode_blocks(order, sink, [n for n in numbers if not sink.has(n)], rate)
     return signals.seen
+
+
+def _verify_blocks(order: Order, sink: Sink, numbers: list[int]) -> None:
+    """Compare the signals of finished blocks with what they were encoded from."""
+    block = order.job.plan.block
+    for number in numbers:
+        rows = order.signals[number * block : (number + 1) * block]
+        sink.verify(number, len(rows), sink.checksum(rows))
 
 
 def _encode_blocks(order: Order, sink: Sink, numbers: list[int], rate: Throughput) -> None:
@@ -167,7 +195,8 @@ def _encode_blocks(order: Order, sink: Sink, numbers: list[int], rate: Throughpu
     def one(encode: BlockEncoder, place: int) -> None:
         number = numbers[place]
         rows = signals[number * block : (number + 1) * block]
-        sink.keep(number, encode(Chunk(rows, number, halt)))
+        checksum = sink.checksum(rows)
+        sink.keep(number, encode(Chunk(rows, number, halt)), checksum)
 
     order.encoder.prepared(signals).each(len(numbers), one, halt, rate)
     rate.add(len(numbers))

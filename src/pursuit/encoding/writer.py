@@ -21,20 +21,29 @@ import numpy as np
 
 from pursuit.base.archive import PART, check_no_dangling_link, replacement
 from pursuit.base.errors import InputError, PursuitError
+from pursuit.base.lock import LOCK, FolderLock
 from pursuit.base.paths import path_of
 from pursuit.base.validation import Array
-from pursuit.encoding.about import ABOUT, UNSEALED, About, read_about, write_about
+from pursuit.encoding.about import (
+    ABOUT,
+    UNSEALED,
+    About,
+    is_codes_folder,
+    read_about,
+    write_about,
+)
 from pursuit.encoding.codes import Codes
-from pursuit.encoding.columns import fixed_width
+from pursuit.encoding.columns import COLUMNS, fixed_width
 from pursuit.encoding.folder import open_folder
-from pursuit.encoding.marks import FINISHED, RECORD, read_marks, record
+from pursuit.encoding.marks import FINISHED, RECORD, read_marks, record, signals_checksum
 from pursuit.encoding.stored import StoredRows
 from pursuit.files.npy import npy_header
 from pursuit.kernels.layouts import Piece
 
 SECONDS = 2.0
 """Between two moments at which rows are forced to the disk and their blocks are marked."""
-KEPT = "; what was finished is kept, resume=True (--resume) continues there"
+FILES = (FINISHED, *(f"{column}.npy" for column in COLUMNS), ABOUT)
+"""What a run writes. They are removed in this order: a folder is one of codes to the last."""
 MARKS = 2**15
 """Room for the marks of blocks where nobody knows their number."""
 
@@ -42,23 +51,44 @@ MARKS = 2**15
 class Writer:
     """Puts the codes of blocks into a folder, new or begun earlier."""
 
-    kept = KEPT
-
-    def __init__(self, path: str | os.PathLike[str], about: About, resume: bool) -> None:
+    def __init__(
+        self, path: str | os.PathLike[str], about: About, resume: bool, overwrite: bool
+    ) -> None:
         self.path = path_of("out", path)
-        self._lock, self._refused = threading.Lock(), False
-        self._written: dict[int, Array] = {}
+        self._lock, self._written = threading.Lock(), dict[int, Array]()
         self._committed = time.monotonic()
+        self._advice = "the finished blocks are kept in"
         with _writing(self.path):
-            self._fresh = not _begun(self.path, resume)
-            self._about = self._begin(about) if self._fresh else self._continue(about)
-            if not (self.path / FINISHED).exists():
-                self._create()
-            self._done = self._finished()
-            self._open()
+            _check_folder(self.path, resume, overwrite)
+            self._folders = _make_folders(self.path)
+            try:
+                self._folder_lock = FolderLock(self.path)
+            except BlockingIOError:
+                raise InputError(
+                    f"out must be a folder that no other job is writing, got {self.path}; wait "
+                    "for that job, or use another folder"
+                ) from None
+            try:
+                self._prepare(about, resume, overwrite)
+            except BaseException:
+                self._leave()
+                raise
+
+    def _prepare(self, about: About, resume: bool, overwrite: bool) -> None:
+        """Open a new folder, or the one of the same job."""
+        if overwrite:
+            _remove_codes(self.path)
+        is_new = not _is_begun(self.path)
+        if not is_new and not resume:
+            raise InputError(_not_empty(self.path))
+        self._about = self._begin(about) if is_new else self._continue(about)
+        if not (self.path / FINISHED).exists():
+            self._create()
+        self._earlier = self._read_finished()
+        self._any_finished = bool((self._earlier["rows"] > 0).any())
+        self._open()
 
     def _begin(self, about: About) -> About:
-        self.path.mkdir(parents=True, exist_ok=True)
         write_about(self.path, about)
         return about
 
@@ -75,8 +105,7 @@ class Writer:
                 raise InputError(
                     f"out: {self.path} belongs to another job: its {name} is {there}, got {text}"
                 )
-        for left in self.path.glob(f"*{PART}"):  # by a run that was killed
-            left.unlink(missing_ok=True)
+        _remove_parts(self.path)  # of a run that was killed
         return about
 
     def _create(self) -> None:
@@ -92,8 +121,8 @@ class Writer:
             # Room for the marks is taken now: on a disk that is full later, they still fit.
             part.write_bytes(bytes((self._about.blocks or MARKS) * RECORD.itemsize))
 
-    def _finished(self) -> Array:
-        """Which blocks are there; those are compared with their checksums."""
+    def _read_finished(self) -> Array:
+        """The records of the blocks that are there, compared with the checksums of their rows."""
         marks = read_marks(self.path, self._about)
         try:
             StoredRows(self.path, self._about, marks).verify()
@@ -101,7 +130,7 @@ class Writer:
             raise InputError(
                 f"{error}; without the file {FINISHED}, resume=True (--resume) encodes all again"
             ) from None
-        return marks["rows"] > 0
+        return marks
 
     def _open(self) -> None:
         self._marks = open(self.path / FINISHED, "r+b", buffering=0)  # noqa: SIM115
@@ -111,16 +140,37 @@ class Writer:
         }
 
     def has(self, number: int) -> bool:
-        """Whether a block was finished, by this run or an earlier one."""
-        return number < len(self._done) and bool(self._done[number])
+        """Whether an earlier run finished a block."""
+        return number < len(self._earlier) and bool(self._earlier[number]["rows"])
 
-    def keep(self, number: int, piece: Piece) -> None:
-        """Write the codes of a block; any thread may call."""
+    def checksum(self, rows: Array) -> int:
+        """Return the checksum that the signals of a block are recognized by."""
+        return signals_checksum(rows, np.dtype(self._about.dtype))
+
+    def verify(self, number: int, n_rows: int, checksum: int) -> None:
+        """Raise where the signals of a finished block are not those that it was encoded from."""
+        stored, first = self._earlier[number], number * self._about.block
+        expected, end = int(stored["rows"]), first + int(stored["rows"]) - 1
+        if n_rows != expected:
+            found = f"{n_rows} rows instead of {expected}"
+        elif checksum != stored["signals"]:
+            found = "other values"
+        else:
+            return
+        self._advice = ""
+        raise InputError(
+            f"signals must be unchanged since {self.path} was begun, got {found} in block {number} "
+            f"(rows {first} to {end}); encode the same signals, use a new folder, or "
+            "overwrite=True (--force)"
+        )
+
+    def keep(self, number: int, piece: Piece, checksum: int) -> None:
+        """Write the codes of a block, and the checksum of its signals; any thread may call."""
         about = self._about
         rows = {name: fixed_width(piece, name, row) for name, row in about.columns.items()}
         self._refuse_more(number * about.block + len(piece.sizes))
-        mark = record(number, rows)
-        with self._lock, _writing(self.path, KEPT):
+        mark = record(number, rows, checksum)
+        with self._lock, _writing(self.path):
             for name, (dtype, shape) in about.columns.items():
                 size = prod(shape) * dtype.itemsize
                 offset = len(npy_header(dtype, (0, *shape))) + number * about.block * size
@@ -145,7 +195,7 @@ class Writer:
             write_at(self._marks, number * RECORD.itemsize, mark)
         os.fsync(self._marks.fileno())
         self._written, self._committed = {}, time.monotonic()
-        self._fresh = False
+        self._any_finished = True
 
     def finish(self, signals: int) -> Codes:
         """All blocks are there: say so, and give the codes."""
@@ -154,7 +204,7 @@ class Writer:
                 f"out: {self.path} is for {self._about.signals} signals, got {signals}"
             )
         about = replace(self._about, signals=signals, complete=True)
-        with self._lock, _writing(self.path, KEPT):
+        with self._lock, _writing(self.path):
             self._commit()
             if self._about.signals is None:
                 self._cut(about)
@@ -172,28 +222,42 @@ class Writer:
         self._marks.truncate(blocks * RECORD.itemsize)
         os.fsync(self._marks.fileno())
 
+    def abort(self, error: BaseException) -> None:
+        """After an error: keep the finished blocks and say so, or remove what was written."""
+        self._close_files()
+        if not self._any_finished:
+            with suppress(OSError):
+                _remove_codes(self.path)
+        elif self._advice:
+            advice = f"{self._advice} {self.path}; continue with resume=True (--resume)"
+            if isinstance(error, PursuitError):
+                error.args = (f"{error}; {advice}",)
+            else:
+                error.add_note(advice)
+
     def close(self) -> None:
-        """Keep what was finished, as far as the disk allows."""
+        """End the work on the folder, and let others have it."""
+        self._close_files()
+        self._leave()
+
+    def _close_files(self) -> None:
+        """Mark what was finished, as far as the disk allows."""
         try:
             with self._lock:
                 self._commit()
         except OSError:
             pass  # the error that led here is on its way; unmarked blocks are done again
         finally:
+            self._written = {}
             for file in (*self._files.values(), self._marks):
                 file.close()
-            if self._refused and self._fresh:
-                self._leave_nothing()
 
-    def refuse(self) -> None:
-        """What was to come cannot be encoded."""
-        self._refused = True
-
-    def _leave_nothing(self) -> None:
-        """Nothing was finished: what was begun would only be in the way of another run."""
-        with suppress(OSError):
-            for name in (FINISHED, *(f"{column}.npy" for column in self._about.columns), ABOUT):
-                (self.path / name).unlink(missing_ok=True)
+    def _leave(self) -> None:
+        """Unlock the folder, and remove the folders that were made for nothing."""
+        self._folder_lock.release()
+        with suppress(OSError):  # those that are not empty stay
+            for folder in self._folders:
+                folder.rmdir()
 
 
 def write_at(file: io.FileIO, offset: int, array: Array) -> None:
@@ -205,23 +269,64 @@ def write_at(file: io.FileIO, offset: int, array: Array) -> None:
 
 
 @contextmanager
-def _writing(path: Path, besides: str = "") -> Iterator[None]:
+def _writing(path: Path) -> Iterator[None]:
     """One sentence for a full disk, a folder that cannot be written, a file in the way."""
     try:
         yield
     except OSError as error:
         problem = error.strerror or str(error)
-        raise PursuitError(f"{path}: cannot be written ({problem}){besides}") from None
+        raise PursuitError(f"{path}: cannot be written ({problem})") from None
 
 
-def _begun(folder: Path, resume: bool) -> bool:
-    """Whether there is anything in a folder but what a run killed at its very start leaves."""
+# Folders -------------------------------------------------------------------------------------
+
+
+def _check_folder(folder: Path, resume: bool, overwrite: bool) -> None:
+    """Refuse what is not a folder for codes, before anything is created or removed there."""
     check_no_dangling_link(folder)
     if folder.exists() and not folder.is_dir():
         raise InputError(f"out: {folder} is a file, expected a folder")
-    begun = folder.is_dir() and any(p.suffix != PART for p in folder.iterdir())
-    if begun and not resume:
+    if not _is_begun(folder) or is_codes_folder(folder):
+        return
+    if resume:
+        read_about(folder)  # which says what is wrong
+    if overwrite:
         raise InputError(
-            f"out: {folder} is not empty; expected a new folder, or resume=True (--resume)"
+            f"out must be a folder of codes for overwrite=True (--force), got {folder}, which "
+            f"holds other files or a damaged {ABOUT}"
         )
-    return begun
+    raise InputError(_not_empty(folder))
+
+
+def _not_empty(folder: Path) -> str:
+    return (
+        f"out must be a new folder, got {folder}, which is not empty; use resume=True (--resume) "
+        "to continue its run, or overwrite=True (--force) to replace its codes"
+    )
+
+
+def _is_begun(folder: Path) -> bool:
+    """Whether there is anything in a folder but what a run killed at its very start leaves."""
+    return folder.is_dir() and any(
+        file.suffix != PART and file.name != LOCK for file in folder.iterdir()
+    )
+
+
+def _make_folders(folder: Path) -> list[Path]:
+    """Make a folder and those it is in; return the new ones, the innermost first."""
+    new = [path for path in (folder, *folder.parents) if not path.exists()]
+    folder.mkdir(parents=True, exist_ok=True)
+    return new
+
+
+def _remove_codes(folder: Path) -> None:
+    """Remove the files that a run writes, and no others."""
+    _remove_parts(folder)
+    for name in FILES:
+        (folder / name).unlink(missing_ok=True)
+
+
+def _remove_parts(folder: Path) -> None:
+    for name in FILES:
+        for part in folder.glob(f"{name}*{PART}"):
+            part.unlink(missing_ok=True)
