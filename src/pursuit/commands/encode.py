@@ -12,6 +12,7 @@ import typer
 from pursuit.atoms.cone import Cone
 from pursuit.base.errors import InputError
 from pursuit.commands.cluster import on_cluster
+from pursuit.commands.interrupts import ClusterInterrupt, leave_at_once, run_interruptibly
 from pursuit.commands.options import (
     INTERRUPTED,
     Resume,
@@ -22,6 +23,7 @@ from pursuit.commands.options import (
 )
 from pursuit.encoding import encode as encode_signals
 from pursuit.encoding.chunks import from_npy, from_zarr, in_memory, is_zarr
+from pursuit.encoding.codes import Codes
 from pursuit.encoding.marks import FINISHED
 from pursuit.encoding.offered import OFFERED
 from pursuit.encoding.rows import npy_rows
@@ -38,6 +40,7 @@ OPTIONS = {
     "seed": "--seed",
     "threads": "--threads",
     "out": "--out",
+    "overwrite": "--force",
     "nonnegative": "--nonnegative",
     "variable": "--variable",
     "workers": "--workers",
@@ -83,6 +86,9 @@ def encode(
         int, typer.Option(help="Of the methods with random directions.", metavar="NUMBER")
     ] = 0,
     resume: Resume = False,
+    force: Annotated[
+        bool, typer.Option("--force", help="Replace the codes in the folder.")
+    ] = False,
     columns: Annotated[
         bool, typer.Option("--columns", help="Both files have signals and atoms as columns.")
     ] = False,
@@ -115,12 +121,9 @@ def encode(
     """
     with in_options({"variable": "--dictionary-variable"}):
         atoms = read_matrix(dictionary, dictionary_variable, columns)
-    with (
-        in_options({**OPTIONS, "signals": str(signals)}),
-        _telling_how_to_resume(out),
-        on_cluster(workers, scheduler, threads) as elsewhere,
-    ):
-        codes = encode_signals(
+
+    def work(elsewhere: bool) -> Codes:
+        return encode_signals(
             read_signals(signals, variable, columns, elsewhere),
             Cone(atoms) if nonnegative else atoms,
             method,
@@ -132,7 +135,13 @@ def encode(
             threads=threads,
             out=out,
             resume=resume,
+            overwrite=force,
         )
+
+    with in_options({**OPTIONS, "signals": str(signals)}), _telling_how_to_resume(out):
+        local = workers is None and scheduler is None
+        cluster = on_cluster(workers, scheduler, threads)
+        codes = work(False) if local else run_interruptibly(cluster, work)
     typer.echo(str(codes))
     typer.echo(f"{'folder':>10}: {out}")
 
@@ -142,9 +151,11 @@ def _telling_how_to_resume(out: Path) -> Iterator[None]:
     """Let Ctrl-C end in a sentence."""
     try:
         yield
-    except KeyboardInterrupt:
+    except KeyboardInterrupt as error:
         kept = f"; the finished blocks are kept in {out}, the same command with --resume goes on"
         typer.echo(f"pursuit: interrupted{kept if (out / FINISHED).exists() else ''}", err=True)
+        if isinstance(error, ClusterInterrupt):
+            leave_at_once(INTERRUPTED)
         raise typer.Exit(INTERRUPTED) from None
 
 
