@@ -59,10 +59,7 @@ def wait_until(condition):
 
 
 def second_half(block_info, flag):
-    """Whether a chunk begins in the second half of its rows, and a file is there.
-
-    The file is one of a folder of codes: before it is there, some rows are made to know them by.
-    """
+    """Whether a chunk begins in the second half of its rows, and a file is there."""
     first, _ = block_info[0]["array-location"][0]
     return first >= block_info[0]["shape"][0] // 2 and Path(flag).exists()
 

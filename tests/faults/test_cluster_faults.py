@@ -128,9 +128,9 @@ def watched(monkeypatch):
     """The numbers of blocks that come from workers from now on."""
     made, keep = [], cluster_module._keep
 
-    def counted(sink, codes, first, block):
+    def counted(sink, codes, checksums, first, block):
         made.extend(range(first, first - (-len(codes) // block)))
-        keep(sink, codes, first, block)
+        keep(sink, codes, checksums, first, block)
 
     monkeypatch.setattr(cluster_module, "_keep", counted)
     return made
@@ -167,8 +167,8 @@ def test_a_worker_that_runs_out_of_memory_is_a_sentence(expected, tmp_path):
             encode(greedy, ATOMS, n_nonzero=6, out=out)
         assert str(caught.value) == (
             "a task was given up after the death of 1 of its workers, which may have run out of "
-            "memory; expected workers with more memory, or smaller chunks; what was finished is "
-            "kept, resume=True (--resume) continues there"
+            "memory; expected workers with more memory, or smaller chunks; the finished blocks are "
+            f"kept in {out}; continue with resume=True (--resume)"
         )
     # Where there is room, it goes on: without a cluster this time.
     assert_same(encode(chunks, ATOMS, n_nonzero=6, out=out, resume=True), expected)
@@ -180,10 +180,10 @@ def test_a_cluster_that_is_lost_is_a_sentence():
         LocalCluster(n_workers=1, processes=False, dashboard_address=":0", silence_logs=100) as own,
         Client(own),
     ):
-        results = each_result(tasks, list(tasks), "; this is kept")
+        results = each_result(tasks, list(tasks))
         assert next(results)[1] < 20
         own.close()
-        with pytest.raises(PursuitError, match=r"^the cluster was lost \(.*\); this is kept$"):
+        with pytest.raises(PursuitError, match=r"^the cluster was lost \(.*\)$"):
             list(results)
 
 

@@ -93,7 +93,10 @@ def test_a_wrong_option_is_named_as_it_was_typed(pursuit, files, command, more, 
 def test_a_folder_of_another_job_is_refused_in_the_words_of_the_options(pursuit, files):
     assert pursuit(*ENCODE, "--nonzero", 3)[0] == 0
     for more, sentence in (
-        (["--nonzero", 3], "--out: codes is not empty; expected a new folder, or --resume"),
+        (
+            ["--nonzero", 3],
+            "--out must be a new folder, got codes, which is not empty; use",
+        ),
         (["--nonzero", 4, "--resume"], "another job: its --nonzero is 3, got 4"),
         (["--max-iter", 2, "--nonzero", 3, "--resume"], "its --max-iter is"),
         (["--nonzero", 3, "--nonnegative", "--resume"], "its --nonnegative is False, got True"),
@@ -162,10 +165,17 @@ def test_what_is_read_is_not_written_over_even_if_told_to(pursuit, files):
 
 
 def interrupted(pursuit, monkeypatch, when):
-    """Run the command; Ctrl-C comes when a block is to be kept."""
+    """Run the command; Ctrl-C comes after a call of a method of the writer."""
     from pursuit.encoding import writer
 
-    monkeypatch.setattr(writer.Writer, when, lambda *_: os.kill(os.getpid(), signal.SIGINT))
+    method = getattr(writer.Writer, when)
+
+    def followed(*arguments):
+        result = method(*arguments)
+        os.kill(os.getpid(), signal.SIGINT)
+        return result
+
+    monkeypatch.setattr(writer.Writer, when, followed)
     return pursuit(*ENCODE, "--nonzero", 3, "--threads", 1)
 
 
@@ -185,6 +195,7 @@ def test_one_that_had_begun_nothing_says_no_more_than_that(pursuit, files, monke
     with monkeypatch.context() as patch:
         code, _, err = interrupted(pursuit, patch, "_begin")
     assert (code, err) == (130, "pursuit: interrupted\n")
+    assert not (files / "codes").exists()
 
 
 def test_one_that_keeps_nothing_says_that_it_was_interrupted(pursuit, files, monkeypatch):

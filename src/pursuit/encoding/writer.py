@@ -56,7 +56,7 @@ class Writer:
     ) -> None:
         self.path = path_of("out", path)
         self._lock, self._written = threading.Lock(), dict[int, Array]()
-        self._committed = time.monotonic()
+        self._committed, self._is_new = time.monotonic(), False
         self._advice = "the finished blocks are kept in"
         with _writing(self.path):
             _check_folder(self.path, resume, overwrite)
@@ -71,6 +71,8 @@ class Writer:
             try:
                 self._prepare(about, resume, overwrite)
             except BaseException:
+                if self._is_new:
+                    _try_to_remove(self.path)
                 self._leave()
                 raise
 
@@ -78,10 +80,10 @@ class Writer:
         """Open a new folder, or the one of the same job."""
         if overwrite:
             _remove_codes(self.path)
-        is_new = not _is_begun(self.path)
-        if not is_new and not resume:
+        self._is_new = overwrite or not _is_begun(self.path)
+        if not self._is_new and not resume:
             raise InputError(_not_empty(self.path))
-        self._about = self._begin(about) if is_new else self._continue(about)
+        self._about = self._begin(about) if self._is_new else self._continue(about)
         if not (self.path / FINISHED).exists():
             self._create()
         self._earlier = self._read_finished()
@@ -226,8 +228,7 @@ class Writer:
         """After an error: keep the finished blocks and say so, or remove what was written."""
         self._close_files()
         if not self._any_finished:
-            with suppress(OSError):
-                _remove_codes(self.path)
+            _try_to_remove(self.path)
         elif self._advice:
             advice = f"{self._advice} {self.path}; continue with resume=True (--resume)"
             if isinstance(error, PursuitError):
@@ -324,6 +325,12 @@ def _remove_codes(folder: Path) -> None:
     _remove_parts(folder)
     for name in FILES:
         (folder / name).unlink(missing_ok=True)
+
+
+def _try_to_remove(folder: Path) -> None:
+    """The same after an error, which matters more than one of the disk."""
+    with suppress(OSError):
+        _remove_codes(folder)
 
 
 def _remove_parts(folder: Path) -> None:
