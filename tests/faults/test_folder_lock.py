@@ -59,7 +59,7 @@ def job(tmp_path):
 
 
 def assert_locked(out, **options):
-    with pytest.raises(InputError, match="^out must be a folder that no other job is writing"):
+    with pytest.raises(InputError, match=r"^out must be a folder that no other job"):
         encode(twice(), ATOMS, n_nonzero=3, out=out, **options)
 
 
