@@ -175,3 +175,20 @@ def test_columns_that_had_to_go_are_computed_again():
     assert len(np.unique(codes.indices)) > 64  # more than are kept
     assert np.array_equal(codes.indices, expected.indices)
     assert np.allclose(codes.values, expected.values, rtol=1e-9)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("form", Form)
+@pytest.mark.parametrize("method", METHODS)
+def test_of_equal_correlations_the_lowest_index_is_taken(method, form, dtype):
+    """Atoms are axes and entries of signals are ±1 or zero, so that ties are exact."""
+    n = 130
+    signals = np.zeros((4, n), dtype)
+    signals[0, [5, 70, 129]] = 1
+    signals[1, [3, 4, 128]] = -1, 1, 1
+    signals[2, [64, 100]] = 1, -1
+    signals[3, [0, 16, 32, 48, 127]] = 1
+    limit = {"n_nonzero": 2} if method == "orthogonal" else {"max_iter": 2}
+    codes = encode_in(form)(signals, np.eye(n, dtype=dtype), method, **limit)
+    for code, signal in zip(codes, signals, strict=True):
+        assert sorted(code.indices.tolist()) == np.flatnonzero(signal)[:2].tolist()

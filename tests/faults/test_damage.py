@@ -1,5 +1,7 @@
 """One changed byte in anything that is kept on disk is found, and said in one sentence."""
 
+from math import prod
+
 import numpy as np
 import pytest
 from faults.older_files import as_version_0_1_0, saved_as_version_0_1_0
@@ -67,6 +69,30 @@ def damaged(file, few=False):
     file.write_bytes(whole + b"\0")
     yield "a byte more"
     file.write_bytes(whole)
+
+
+def test_blocks_that_changed_places_are_found(tmp_path):
+    """Rows and records of the first two blocks, each whole, are swapped."""
+    folder = tmp_path / "codes"
+    write(folder)
+    about = read_about(folder)
+    assert about.signals >= 2 * about.block
+    row_bytes = {
+        f"{name}.npy": about.block * dtype.itemsize * prod(shape)
+        for name, (dtype, shape) in about.columns.items()
+    }
+    row_bytes["finished"] = (folder / "finished").stat().st_size // about.blocks
+    for name, size in row_bytes.items():
+        whole = (folder / name).read_bytes()
+        rows = about.blocks * size if name == "finished" else about.signals * size // about.block
+        first = len(whole) - rows
+        blocks = whole[first : first + size], whole[first + size : first + 2 * size]
+        assert blocks[0] != blocks[1] or name in ("iterations.npy", "statuses.npy")
+        (folder / name).write_bytes(
+            whole[:first] + blocks[1] + blocks[0] + whole[first + 2 * size :]
+        )
+    assert refused(lambda: everything(folder), "finished")
+    assert refused(lambda: Codes.open(folder, verify=True), "finished")
 
 
 @pytest.mark.parametrize("name", ["about.json", "finished", *FILES])

@@ -213,6 +213,17 @@ def test_a_smaller_nu_is_certified_where_it_is_proved():
     assert not solve(f, atoms, method, max_iter=5, tol=0).certificate.missing
 
 
+@pytest.mark.parametrize("share", [0.95, 1 - 1e-6])
+def test_a_nu_slightly_below_the_proved_one_is_not_certified(share):
+    for method in (
+        methods.accelerated_matching_pursuit(nu=6 * share),
+        methods.accelerated_random(nu=6 * share),
+    ):
+        certificate = solve(SINGULAR, Coordinates(6), method, max_iter=5, tol=0).certificate
+        assert certificate.bound == np.inf
+        assert "is below the proved 6" in certificate.missing
+
+
 def test_an_approximate_oracle_runs_with_a_larger_nu_and_is_certified():
     method = methods.accelerated_matching_pursuit(direction=Approximate(0.5))
     certificate = solve(SINGULAR, Coordinates(6), method, max_iter=5, tol=0).certificate

@@ -300,6 +300,22 @@ def test_the_number_of_features_is_chosen(criterion, rule):
     assert model.plot().get_xlabel() == "features"
 
 
+def test_one_se_takes_the_fewest_features_within_a_standard_error_of_the_best():
+    rng = np.random.default_rng(7)
+    weights = 0.7 ** np.arange(8)
+    fewer_than_a_smaller_error_allows = 0
+    for _ in range(10):
+        y = UNITS[:, :8] @ weights + rng.standard_normal(120)
+        model = estimators.PursuitRegressorCV(rule="one-se", max_nonzero=8, cv=8).fit(X, y)
+        mean = model.scores_.mean(axis=0)
+        error = model.scores_.std(axis=0, ddof=1) / np.sqrt(8)
+        best = np.argmax(mean)
+        assert model.n_nonzero_ == np.flatnonzero(mean >= mean[best] - error[best])[0]
+        narrow = np.flatnonzero(mean >= mean[best] - error[best] / np.sqrt(8))[0]
+        fewer_than_a_smaller_error_allows += model.n_nonzero_ < narrow
+    assert fewer_than_a_smaller_error_allows  # the rule is told from its neighbors
+
+
 def test_of_noise_no_feature_is_taken():
     model = estimators.PursuitRegressorCV(criterion="bic")
     noises = np.random.default_rng(6).standard_normal((9, 120))

@@ -35,7 +35,7 @@ UNCOPIED = shutil.ignore_patterns(
 
 @dataclass(frozen=True)
 class Fault:
-    """One mistake: its patch file, the three header lines, the file and the line that it changes."""
+    """One mistake: its patch file, the header lines, the file and the line that it changes."""
 
     path: Path
     mistake: str
