@@ -177,7 +177,7 @@ def table(faults: list[Fault], outcomes: dict[str, Outcome | None]) -> str:
     lines = [
         "# Faults and the tests that catch them",
         "",
-        f"Written by `python tools/faults/run.py --write`: {summary(outcomes)}.",
+        f"As `python tools/faults/run.py` finds them: {summary(outcomes)}.",
         "",
         "| fault | mistake | caught by |",
         "|---|---|---|",
