@@ -6,7 +6,7 @@ OLDEST := .venv-oldest
 # The tests run one process a core; threads of BLAS inside each would only fight.
 PYTEST := OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n auto
 
-.PHONY: help demo test test-torch test-oldest check fuzz bench docs dist clean
+.PHONY: help demo test test-cpus test-torch test-oldest check fuzz bench docs dist clean
 
 help:            ## list the commands
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## */\t/'
@@ -22,6 +22,10 @@ demo: $(VENV)/.made-plot,report    ## reproduce the paper's experiments
 
 test: $(VENV)/.made-test           ## run the tests
 	$(PYTEST)
+
+# As on other CPUs, as far as this one can be told to be them: what rounds differently there.
+test-cpus: $(VENV)/.made-test      ## run the tests as on other CPUs (CPUS="nehalem zen" ARGS="-x")
+	$(BIN)/python tools/test_cpus.py $(CPUS) -- -n auto $(ARGS)
 
 # torch is in no other target: its default wheel is half a gigabyte, and gigabytes with CUDA.
 test-torch: $(VENV)/.made-test     ## run the tests of tensors, where a CPU build of torch resolves
@@ -66,4 +70,4 @@ dist: $(VENV)/.made-dist           ## wheel and sdist, checked, and tried in a c
 	$(PYTHON) tools/clean_install.py dist/*.whl
 
 clean:           ## remove what the other commands made
-	rm -rf $(VENV) $(OLDEST) site dist .gallery reproduction .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) $(OLDEST) .cpus site dist .gallery reproduction .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -1,5 +1,6 @@
 """Processes that tests start."""
 
+import os
 import sys
 
 passed_over: list[str] = []
@@ -9,6 +10,11 @@ passed_over: list[str] = []
 def strict_python(*arguments):
     """The command of a process that takes warnings for errors, just as the tests do."""
     return [sys.executable, "-W", "error", *leniency(), *map(str, arguments)]
+
+
+def without_cache_folder():
+    """The environment of a process that chooses itself where compiled kernels are kept."""
+    return {name: value for name, value in os.environ.items() if name != "NUMBA_CACHE_DIR"}
 
 
 def leniency():

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from children import without_cache_folder
 
 import pursuit
 
@@ -32,7 +33,14 @@ def run(path, name, factor):
     path.write_text(MODULE.format(name=name, factor=factor))
     os.utime(path, (1_000_000_000 + factor, 1_000_000_000 + factor))
     command = [sys.executable, "-c", f"import {path.stem}"]
-    done = subprocess.run(command, cwd=path.parent, capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        command,
+        cwd=path.parent,
+        env=without_cache_folder(),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     return done.stdout.strip(), done.stderr
 
 
@@ -102,7 +110,14 @@ def test_parts_are_kept_with_their_kernels_alone(tmp_path):
     code = "import parts as p; rows = p.np.ones((2, 5)); print(p.twice(rows), p.thrice(rows))"
     for _ in range(2):  # compiled, and loaded
         command = [sys.executable, "-c", code]
-        done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True)
+        done = subprocess.run(
+            command,
+            cwd=tmp_path,
+            env=without_cache_folder(),
+            capture_output=True,
+            text=True,
+            check=True,
+        )
         assert done.stdout.split() == ["20.0", "20.0"]
     kept = {path.name.split("-")[0] for path in tmp_path.glob("__pycache__/*.nbi")}
     assert kept == {"parts.twice", "parts.thrice"}

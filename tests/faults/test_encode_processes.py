@@ -10,6 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from children import without_cache_folder
 from threadpoolctl import threadpool_info
 
 import pursuit
@@ -89,6 +90,7 @@ def test_a_fork_in_the_middle_of_another_thread_s_work_does_no_harm():
 LATE = """
 from pursuit.base.linear_algebra import scipy_linalg
 from pursuit.base.threads import single_threaded_blas
+from children import without_cache_folder
 from threadpoolctl import threadpool_info
 
 def threads():
@@ -150,7 +152,7 @@ def run_python(code, **environment):
         capture_output=True,
         text=True,
         timeout=120,
-        env={**os.environ, **environment},
+        env={**without_cache_folder(), **environment},
         check=False,
     )
 
