@@ -16,6 +16,7 @@ from sklearn.linear_model import (
 )
 from sklearn.multiclass import OneVsRestClassifier
 
+from pursuit import Coordinates, LeastSquares, Logistic, Status, path
 from pursuit.base.errors import InputError
 from pursuit.estimators import PenalisedClassifier, PenalisedRegressor
 
@@ -168,3 +169,23 @@ def test_bad_arguments_are_named():
         PenalisedRegressor(l1_ratio=0.0).fit_path(X, Y)
     with pytest.raises(InputError, match="Cs: expected numbers above 0"):
         PenalisedClassifier().fit_path(X, LABELS, Cs=[0.0, 1.0])
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("loss", [LeastSquares, Logistic])
+def test_path_begins_with_zeros_at_lambda_max(loss, seed):
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((80, 15)) + 0.5
+    y = X[:, 0] - X[:, 1] + rng.standard_normal(80) + 3
+    f = loss(X, y > 3 if loss is Logistic else y, intercept=True)
+    found = path(f, Coordinates(16), points=2)
+    assert not found.coefs.toarray()[0, :15].any()
+    assert found.runs[0].status is Status.CONVERGED
+
+
+@pytest.mark.parametrize("ratio", [1.0, 0.5])
+def test_fit_at_the_largest_alpha_of_a_path_is_zero_from_a_warm_start(ratio):
+    model = PenalisedRegressor(l1_ratio=ratio, warm_start=True).fit_path(X, Y, n_alphas=5)
+    top = model.paths_[0].at[0]
+    assert model.coef_.any()
+    assert not model.set_params(alpha=top).fit(X, Y).coef_.any()

@@ -31,6 +31,7 @@ from pursuit.estimators.paths import CoefficientPath, constant_path
 from pursuit.objectives.base import Objective
 from pursuit.penalties import L1, NonNegative, Penalty
 from pursuit.solving.driver import solve
+from pursuit.solving.penalty_path import lambda_margin
 from pursuit.solving.results import Result
 
 ULPS = 100
@@ -95,11 +96,15 @@ class PenaltySearch:
             b = self.loss.constant(y, weights) if self.intercept else 0.0
             return constant_path(b, features, len(strengths)), [1] * len(strengths)
         X = features.scaled(unit=False)
-        x = np.zeros(X.shape[1] + self.intercept, X.dtype) if start is None else start
+        constant = self._constant(features, y, weights)
+        zero_from = self.top(features, y, weights) * (1 - lambda_margin(X.dtype))
+        x = constant if start is None else start
         tol = max(self.tol, ULPS * float(np.finfo(X.dtype).eps))
         found, gaps, iterations = [], [], []
         for strength in strengths:
             f = self.loss.make(X, y, strength.l2, weights, self.intercept)
+            if strength.l1 >= zero_from:
+                x = constant  # the solution, from which rounding leads no coefficient away
             run = minimise(f, strength.l1, self.positive, x, tol, self.max_iter)
             _tell(run)
             x = run.x
@@ -113,11 +118,15 @@ class PenaltySearch:
         if not features.live.size:
             return 0.0
         f = self.loss.make(features.scaled(unit=False), y, 0.0, weights, self.intercept)
-        x = np.zeros(f.shape, features.X.dtype)
+        pull = -f.gradient(self._constant(features, y, weights))[: len(features.live)]
+        return float(pull.max() if self.positive else np.abs(pull).max())
+
+    def _constant(self, features: Features, y: Array, weights: Array | None) -> Array:
+        """Return the model with no coefficient but the best intercept, as a run begins with it."""
+        x = np.zeros(len(features.live) + self.intercept, features.X.dtype)
         if self.intercept:
             x[-1] = self.loss.constant(y, weights)
-        pull = -f.gradient(x)[: len(features.live)]
-        return float(pull.max() if self.positive else np.abs(pull).max())
+        return x
 
     def start(self, features: Features, coef: Array, b: float) -> Array:
         """Coefficients of a model that was fitted before, as a run begins with them."""
@@ -187,7 +196,8 @@ class PenalisedModel(PathModel):
         total = float(X.shape[0] if weights is None else weights.sum())
         if values is None:
             tops = [search.top(features, side, weights) for side in sides]
-            values = self._grid(max(tops), ratio, total, **grid)
+            top = max(tops) * (1 + lambda_margin(X.dtype))
+            values = self._grid(top, ratio, total, **grid)
         lambdas = [self._lambda(value, total) for value in values.tolist()]
         strengths = [Strength(ratio * each, (1 - ratio) * each) for each in lambdas]
         starts = self._starts(search, features, len(sides))

@@ -8,12 +8,13 @@ from math import inf
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import DTypeLike
 
 from pursuit import plots
 from pursuit.atoms.dictionary import as_atoms
 from pursuit.base.errors import InputError
 from pursuit.base.status import Status
-from pursuit.base.validation import Array, count, real_array, share, shown
+from pursuit.base.validation import Array, count, non_negative, real_array, share, shown
 from pursuit.objectives.base import Objective
 from pursuit.objectives.problem import Problem
 from pursuit.penalties import L1, Penalty
@@ -27,6 +28,10 @@ if TYPE_CHECKING:
 
 EXACT = 1e-12
 """The share of its first slope to which what has no weight is found, before λ is known."""
+
+MARGIN, MARGIN_ULPS = 1e-11, 64
+"""λmax is raised by this share, or by so many units in the last place: what has no weight is found
+up to `EXACT`, and slopes up to rounding that depends on the CPU."""
 
 MOST_POINTS = 10**6
 """The most strengths of a path that nobody has listed."""
@@ -78,18 +83,31 @@ def path(
     if not isinstance(penalty, Penalty):
         raise InputError(f"penalty: expected one with weights, such as L1(1), got {shown(penalty)}")
     coef = options.pop("coef0", None)
+    first = options
     if strengths is None:
-        top = strongest(f, atoms, penalty)
+        top, zero = strongest(f, atoms, penalty)
+        if coef is None and zero is not None:  # a run from elsewhere ends near it, as far as tol
+            coef, first = zero, options | _from_minimizer(options)
         ratio = share("least", least)
+        top *= 1 + lambda_margin(np.result_type(f.dtype, atoms.dtype))
         lambdas = np.geomspace(top, ratio * top, _runs(points))
     else:
         lambdas = -np.sort(-_row_of("strengths", strengths))
-    runs = []
+    runs: list[Result] = []
     for strength in lambdas.tolist():
         scaled = penalty.times(strength)
-        runs.append(solve(f, atoms, method, penalty=scaled, coef0=coef, **options))
+        chosen = options if runs else first
+        runs.append(solve(f, atoms, method, penalty=scaled, coef0=coef, **chosen))
         coef = runs[-1].coef.toarray()
     return PenaltyPath(lambdas, tuple(runs), _charged(f, penalty, runs[0].size))
+
+
+def _from_minimizer(options: dict[str, Any]) -> dict[str, float]:
+    """Return the `tol` of a run whose first slope is `EXACT` times that at zero already."""
+    tol = options.get("tol")
+    if tol is None and options.get("gap") is not None:
+        return {}
+    return {"tol": min(1.0, (1e-6 if tol is None else non_negative("tol", tol)) / EXACT)}
 
 
 def _runs(points: object) -> int:
@@ -100,8 +118,14 @@ def _runs(points: object) -> int:
     return runs
 
 
-def strongest(f: Objective, atoms: object, penalty: Penalty) -> float:
-    """The least λ at which no coefficient with a weight is in use at a minimiser of f + λg."""
+def lambda_margin(dtype: DTypeLike) -> float:
+    """Return the share of λmax that rounding may account for: above it coefficients are zero."""
+    return max(MARGIN, MARGIN_ULPS * float(np.finfo(dtype).eps))
+
+
+def strongest(f: Objective, atoms: object, penalty: Penalty) -> tuple[float, Array | None]:
+    """Return the least λ at which no coefficient with a weight is in use at a minimiser of f + λg,
+    and the coefficients of that minimiser; None where all of them are zero."""
     atoms = as_atoms(atoms)
     finite = atoms.finite
     if finite is None:
@@ -112,10 +136,11 @@ def strongest(f: Objective, atoms: object, penalty: Penalty) -> float:
         raise InputError(
             f"penalty: expected one with weights for λ to multiply, such as L1(1), got {penalty!r}"
         )
-    x = f.origin(atoms)
+    x, coef = f.origin(atoms), None
     if not charged.all():  # those without a weight find their place first
         alone = penalty.only(np.flatnonzero(~charged), len(finite))
-        x = solve(f, atoms, penalty=alone, tol=EXACT).x
+        found = solve(f, atoms, penalty=alone, tol=EXACT)
+        x, coef = found.x, found.coef.toarray()
     c = finite.correlate(f.gradient(x.astype(np.float64)))
     pull = np.maximum(np.where(upper > 0, -c, -inf), np.where(lower < 0, c, -inf))
     strength = float((pull[charged] / weights[charged]).max())
@@ -123,7 +148,7 @@ def strongest(f: Objective, atoms: object, penalty: Penalty) -> float:
         raise InputError(
             "penalty: no coefficient leaves zero at any λ; expected strengths, or other bounds"
         )
-    return strength
+    return strength, coef
 
 
 @dataclass(frozen=True)
