@@ -95,6 +95,7 @@ if TYPE_CHECKING:
     from pursuit.rules.directions import Subset as Subset
     from pursuit.rules.momentum import FixedNu as FixedNu
     from pursuit.rules.momentum import Plain as Plain
+    from pursuit.rules.observed_nu import ObservedNu as ObservedNu
     from pursuit.rules.steps import AffineInvariant as AffineInvariant
     from pursuit.rules.steps import Backtracking as Backtracking
     from pursuit.rules.steps import ExactLineSearch as ExactLineSearch
@@ -158,6 +159,7 @@ _HOME = {
     "Random": "rules.directions",
     "Shuffled": "rules.directions",
     "Replay": "rules.directions",
+    "ObservedNu": "rules.observed_nu",
     "Steepest": "rules.directions",
     "Subset": "rules.directions",
     "AffineInvariant": "rules.steps",
