@@ -24,9 +24,29 @@ if TYPE_CHECKING:
 
 # Okabe and Ito's colours are told apart by colour-blind readers; a line style goes with each,
 # so that a grey print can be read as well.
-COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#7F7F7F")
-MARKERS = ("o", "s", "^", "v", "D", "P", "X", "*")
-STYLES = ("-", "--", "-.", ":", (0, (5, 1)), (0, (3, 1, 1, 1)), (0, (1, 1)), (0, (8, 3)))
+COLOURS = (
+    "#0072B2",
+    "#D55E00",
+    "#009E73",
+    "#CC79A7",
+    "#E69F00",
+    "#56B4E9",
+    "#000000",
+    "#7F7F7F",
+    "#8B5A2B",
+)
+MARKERS = ("o", "s", "^", "v", "D", "P", "X", "*", "<")
+STYLES = (
+    "-",
+    "--",
+    "-.",
+    ":",
+    (0, (5, 1)),
+    (0, (3, 1, 1, 1)),
+    (0, (1, 1)),
+    (0, (8, 3)),
+    (0, (6, 1, 1, 1)),
+)
 
 HUGE = 1e300
 """Stands for a value that left the range of numbers, where quantiles are taken."""

@@ -424,30 +424,32 @@ def test_the_page_of_urban_is_small_and_sound(browser, urban):
 @pytest.fixture(scope="module")
 def reproduction(tmp_path_factory):
     from pursuit.experiments import toy
-    from pursuit.experiments.verdicts import judge
+    from pursuit.experiments.documents import Reproduction
 
     panels = toy.run(2, 60, 0, atoms=20, dimension=10)
-    findings = judge(panels)
+    sensitivity = toy.sensitivity(2, atoms=20, dimension=10)
+    run = Reproduction(panels, 0, [sensitivity], toy.observed_nu())
     path = tmp_path_factory.mktemp("reproduction") / "index.html"
-    reproduction_page(panels, findings, path)
-    return path, panels, findings
+    reproduction_page(run, path)
+    return path, run
 
 
 @pytest.mark.parametrize("width", [375, 1280])
 def test_the_page_of_the_experiments_has_every_verdict_and_every_curve(
     browser, reproduction, width
 ):
-    path, panels, findings = reproduction
+    path, run = reproduction
     page = browser.open(path, width=width)
     assert page.problems() == []
-    verdicts = page.run("[...document.querySelectorAll('.verdicts summary')].map(s => s.innerText)")
-    assert sorted(verdicts) == sorted(finding.verdict for finding in findings)
+    assert page.run("document.querySelectorAll('li span').length") == len(run.findings)
+    assert page.run("document.querySelectorAll('.verdicts tbody tr').length") == 5
     curves = page.run("document.querySelectorAll('.curves .line').length")
-    assert curves == sum(len(panel.curves) for panel in panels)
+    extra = sum(len(one.losses) for one in run.sensitivities) + len(run.nu_runs)
+    assert curves == sum(len(panel.curves) for panel in run.panels) + extra
     assert page.run("document.documentElement.scrollWidth") == width
     first = page.run("document.querySelector('.curves .line').getAttribute('d')")
     page.run("against.value = '1'; against.dispatchEvent(new Event('change'))")
     assert page.run("document.querySelector('.curves .line').getAttribute('d')") != first
-    page.click(".verdicts summary")
-    page.wait("document.querySelector('.verdicts details').open")
+    page.click(".card > details summary")
+    page.wait("document.querySelector('.card > details').open")
     page.close()

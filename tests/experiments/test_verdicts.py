@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from itertools import pairwise
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -10,22 +10,30 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pursuit.experiments import verdicts
-from pursuit.experiments.curves import CONTESTANTS, Curve, Panel, grid_up_to
-from pursuit.experiments.documents import as_json, as_markdown, cases
-from pursuit.experiments.verdicts import ahead, divergence, judge, lead
+from pursuit.experiments.curves import COMPETITORS, EXACT, Curve, Panel, grid_up_to
+from pursuit.experiments.documents import Reproduction, as_json, as_markdown
+from pursuit.experiments.verdicts import (
+    CLAIMS,
+    ahead,
+    divergence,
+    holds_where,
+    iteration_ratio,
+    judge,
+)
 
 GRID = grid_up_to(1000)
 T = np.maximum(GRID, 0.5)
 
 
 def panel_of(name="a", dimension=10, radius=1.0, **losses):
-    """A panel with the given curves, and flat ones for the other contestants."""
+    """A panel with the given curves, and flat ones for the other competitors."""
     curves = {}
-    for key in CONTESTANTS:
+    for key in COMPETITORS:
         rows = np.atleast_2d(losses.get(key.replace("-", "_"), np.full(len(GRID), 5.0)))
         nu = np.full(len(rows), 1.0 if "printed" in key else 2.0)
         curves[key] = Curve(np.asarray(rows, float), GRID * 1.0, nu)
-    return Panel(name, "title", "loss", dimension, radius, GRID, curves, {"loss at zero": 5.0})
+    facts = {"loss at zero": 5.0}
+    return Panel(name, "title", EXACT, "loss", dimension, radius, GRID, curves, facts)
 
 
 def verdict(panels, claim, case):
@@ -120,19 +128,41 @@ def test_losses_at_the_level_of_rounding_are_equal():
     assert ahead(GRID, np.maximum(plain * 2, 1e-16), plain) is None
 
 
-def test_the_lead_of_steepest_is_counted_in_iterations_and_compared_between_dimensions():
+def test_iteration_ratio_counts_the_iterations_of_random_over_steepest():
     mp, half, eighth = (5 / (1 + GRID / slower) for slower in (1, 2, 8))
-    high = panel_of("high", 100, mp=mp, rp=eighth)
-    low = panel_of("low", 6, mp=mp, rp=half)
-    for panel, factor in ((high, 8), (low, 2)):
-        assert lead(panel, "mp", "rp")
-        for ratio in lead(panel, "mp", "rp").values():
+    for slower, factor in ((eighth, 8), (half, 2)):
+        ratios = iteration_ratio(panel_of(mp=mp, rp=slower), "mp", "rp")
+        assert ratios
+        for ratio in ratios.values():
             assert ratio == pytest.approx(factor, rel=0.15)
-    claim, case = "steepest's lead larger in high dimension", "MP over random pursuit"
-    assert verdict([high, low], claim, case).verdict == "holds at accuracy 0.01"
-    swapped = [panel_of("high", 100, mp=mp, rp=half), panel_of("low", 6, mp=mp, rp=eighth)]
-    assert verdict(swapped, claim, case).verdict == "does not hold at accuracy 0.01"
-    assert verdict([high], claim, case).verdict == "not judged"
+
+
+def test_a_verdict_depends_on_its_own_panel_only():
+    one, two = panel_of("one", 6, mp=5 / T), panel_of("two", 100, mp=3 / T)
+    assert judge([one, two]) == judge([one]) + judge([two])
+
+
+def test_claim_holds_where_nine_of_ten_problems_say_so():
+    claim = CLAIMS[0]
+    slow = np.tile(5 / T, (20, 1))
+    fast = slow * np.where(GRID < 100, 2.0, 0.5)
+    fast[:2] = 3 * slow[:2]  # two of twenty problems never follow
+    first = GRID[GRID >= 100][0]
+    found = holds_where(panel_of(mp=slow, alg4_printed=fast), claim)
+    assert str(found) == f"t ≥ {first}"
+    fast[2] = 3 * slow[2]  # a third one is too many
+    assert str(holds_where(panel_of(mp=slow, alg4_printed=fast), claim)) == "never"
+
+
+def test_claim_that_holds_for_a_while_before_divergence_is_marked():
+    claim = CLAIMS[0]
+    slow = 5 / (1 + GRID / 1000)
+    away = np.where(GRID <= 100, slow / 2, 3 * 1.05 ** (GRID - 100.0))
+    found = holds_where(panel_of(mp=slow, alg4_printed=away), claim)
+    assert found.diverges
+    assert str(found).startswith("1 … ")
+    assert str(found).endswith(" †")
+    assert str(holds_where(panel_of(mp=5 / T, rp=10 / T), CLAIMS[3])) == "all t"
 
 
 def test_a_verdict_says_at_which_accuracies_it_holds():
@@ -147,20 +177,14 @@ def test_a_verdict_says_at_which_accuracies_it_holds():
     assert verdicts._from_accuracy([True], [0.1]) == "holds at accuracy 0.1"
 
 
-def test_a_lead_is_not_told_from_accuracies_that_take_a_handful_of_iterations():
+def test_iteration_ratio_leaves_out_accuracies_that_take_a_handful_of_iterations():
     """One atom that does nearly all of it says nothing about the speed of what follows."""
     lucky = np.where(GRID == 0, 5.0, 5e-3 / T)
     later = np.where(GRID < 50, 5.0, 5e-3 / T)
     panel = panel_of("low", 6, mp=lucky, rp=later)
-    told = lead(panel, "mp", "rp")
-    assert max(told) == pytest.approx(1e-4)  # not 50 times at 0.1, 0.01 and 0.001
-    assert set(told.values()) <= {1.0, 5.0}
-    at_once = panel_of("low", 6, mp=np.where(GRID == 0, 5.0, 0.04), rp=5 / T)
-    high = panel_of("high", 100, mp=5 / T, rp=5 / T)
-    claim, case = "steepest's lead larger in high dimension", "MP over random pursuit"
-    judged = verdict([high, at_once], claim, case)
-    assert judged.verdict == "not judged"
-    assert "at least 10 iterations" in judged.evidence
+    ratios = iteration_ratio(panel, "mp", "rp")
+    assert max(ratios) == pytest.approx(1e-4)  # not 50 times at 0.1, 0.01 and 0.001
+    assert set(ratios.values()) <= {1.0, 5.0}
 
 
 def test_it_is_counted_in_how_many_problems_one_is_ahead_at_the_end():
@@ -177,15 +201,20 @@ def test_it_is_counted_in_how_many_problems_one_is_ahead_at_the_end():
 
 def test_the_documents_hold_every_curve_and_every_verdict_and_no_number_that_json_does_not_know():
     panel = panel_of(mp=5 / T, alg4_printed=np.where(GRID < 10, 5.0, np.inf))
-    findings = judge([panel])
-    text = as_json([panel], findings, seed=3)
+    run = Reproduction([panel], seed=3)
+    text = as_json(run)
     assert "NaN" not in text
     assert "Infinity" not in text
     assert all(f'"{key}"' in text for key in panel.curves)
-    claims = [claim for claim, _ in cases(findings)]
-    changes = sum(one != two for one, two in pairwise(claims))
-    assert changes + 1 == len(set(claims)), "the cases of a claim stand together"
-    markdown = as_markdown([panel], findings, seed=3)
-    for finding in findings:
+    markdown = as_markdown(run)
+    for finding in run.findings:
         assert finding.evidence in markdown
         assert finding.case in markdown
+
+
+def test_nothing_is_claimed_about_simulated_data():
+    panel = replace(panel_of(mp=5 / T), is_simulated=True)
+    run = Reproduction([panel], seed=0)
+    assert run.findings == []
+    assert {cell for row in run.claim_rows([panel]) for cell in row[1:]} == {"–"}
+    assert "nothing is claimed about them" in as_markdown(run)

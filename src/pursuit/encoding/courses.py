@@ -94,15 +94,17 @@ class Field:
         """Run a method; None where it has no form for many signals at once."""
         rules = rules_of(method, self.problem)
         if rules is not None:
-            return self._compiled(rules, grid, seed, bar)
+            blending = method.momentum.blending(method.advance, self.problem)
+            nu = np.nan if blending is None or blending.stiffness is None else blending.nu
+            return self._compiled(rules, nu, grid, seed, bar)
         return self._conjugate(grid, bar) if method == accelerated() else None
 
-    def _compiled(self, rules: MethodArrays, grid: Array, seed: int, bar: Silent | None) -> Course:
+    def _compiled(
+        self, rules: MethodArrays, nu: float, grid: Array, seed: int, bar: Silent | None
+    ) -> Course:
         runs = run_batch(
             rules, self.gram, self.correlations, grid, optimum=self.optimum, seed=seed, bar=bar
         )
-        L = self.problem.f.L or 1.0
-        nu = np.nan if rules.stiffness is None else rules.stiffness / L
         return Course(np.maximum(runs.values, 0), rules.products * grid, nu)
 
     def _conjugate(self, grid: Array, bar: Silent | None) -> Course:

@@ -1,12 +1,14 @@
 """The toy experiment: a random signal in 100 dimensions and 200 random atoms.
 
-The paper does not say how the atoms are drawn or scaled: Gaussian atoms and atoms with entries
-uniform in [0, 1], each divided by their norms, as drawn, and at norm 1/√dim, where the paper's
-ν = 1 is valid.
+The paper does not say how the atoms are drawn or scaled. The main panel has atoms with entries
+uniform in [0, 1], divided by their norms, with which the paper's figures come out; absolute values
+of Gaussian entries and Gaussian entries are beside it. Atoms as drawn and of norm 1/√dim, where
+ν = 1 is valid, are in the appendix.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -16,21 +18,39 @@ from pursuit.base.progress import Silent
 from pursuit.base.threads import single_threaded_blas
 from pursuit.base.validation import Array, count
 from pursuit.encoding.courses import Course, Field
-from pursuit.experiments.curves import CONTESTANTS, Curve, Panel, grid_up_to
+from pursuit.experiments.curves import (
+    EXACT,
+    FIGURES,
+    Curve,
+    Panel,
+    Reading,
+    Sensitivity,
+    competitors,
+    grid_up_to,
+    spectral_bound,
+)
+from pursuit.experiments.observed import NuRun, nu_runs
 from pursuit.experiments.pictures import draw_panels
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 SEEDS = 20
-ITERATIONS = 5000
+ITERATIONS = 8000
+SENSITIVITY_ITERATIONS = 1000
+RATIOS = np.geomspace(1, 512, 19)
+"""L over the exact L in the sensitivity panel."""
+FOUR = ("mp", "rp", "alg3-printed", "alg4-printed")
+"""The paper's four methods with its constants."""
 
 
 class AtomLaw(NamedTuple):
-    """How atoms are drawn and scaled."""
+    """How atoms are drawn and scaled, and under which readings of L they are run."""
 
     law: str
     length: str
+    role: str
+    readings: tuple[Reading, ...]
 
     @property
     def name(self) -> str:
@@ -44,7 +64,21 @@ LENGTHS = {
     SHORT: "of norm 1/√dim",
 }
 """What is done to the lengths of atoms, in words."""
-KINDS = tuple(AtomLaw(law, length) for length in LENGTHS for law in ("Gaussian", "uniform"))
+LAWS: dict[str, tuple[str, Callable[[np.random.Generator, tuple[int, int]], Array]]] = {
+    "uniform": ("U[0, 1]", lambda rng, shape: rng.random(shape)),
+    "|Gaussian|": ("|Gaussian|", lambda rng, shape: np.abs(rng.standard_normal(shape))),
+    "Gaussian": ("Gaussian", lambda rng, shape: rng.standard_normal(shape)),
+}
+"""The title of a law, and how to draw from it."""
+KINDS = (
+    AtomLaw("uniform", UNIT, "main", (FIGURES, EXACT)),
+    AtomLaw("|Gaussian|", UNIT, "second", (FIGURES, EXACT)),
+    AtomLaw("Gaussian", UNIT, "second", (FIGURES, EXACT)),
+    AtomLaw("Gaussian", RAW, "appendix", (EXACT,)),
+    AtomLaw("uniform", RAW, "appendix", (EXACT,)),
+    AtomLaw("Gaussian", SHORT, "appendix", (EXACT,)),
+    AtomLaw("uniform", SHORT, "appendix", (EXACT,)),
+)
 
 
 def run(
@@ -54,9 +88,11 @@ def run(
     *,
     atoms: int = 200,
     dimension: int = 100,
+    kinds: Sequence[AtomLaw] = KINDS,
+    readings: Sequence[Reading] = (FIGURES, EXACT),
     bar: Silent | None = None,
 ) -> list[Panel]:
-    """Run every contestant on `seeds` problems of each kind.
+    """Run every competitor on `seeds` problems of each kind, under each reading of L.
 
     Parameters
     ----------
@@ -64,28 +100,74 @@ def run(
         Problems of each kind, iterations of each run, and the seed that all draws come from.
     atoms, dimension
         The size of a problem; the paper's by default.
+    kinds, readings
+        Which kinds of atoms are run, and under which of their readings of L.
     bar
-        Told how many of ``seeds * len(KINDS)`` problems are done.
+        A progress bar over the ``seeds * len(kinds)`` problems.
     """
     count("seeds", seeds, minimum=1)
     grid = grid_up_to(count("iterations", iterations, minimum=1))
     panels = []
     with single_threaded_blas:
-        for k, kind in enumerate(KINDS):
-            rows, radius = [], 0.0
+        for k, kind in enumerate(kinds):
+            fields, chosen = [], [one for one in kind.readings if one in readings]
+            rows: dict[str, list[dict[str, Course]]] = {one.key: [] for one in chosen}
             for number in range(seeds):
                 problem = np.random.SeedSequence((count("seed", seed), number))
-                field = _field(kind, problem, atoms, dimension)
-                radius = max(radius, field.atoms.radius)
-                rows.append(_courses(field, grid, problem))
+                fields.append(_field(kind, problem, atoms, dimension))
+                for reading in chosen:
+                    rows[reading.key].append(_courses(fields[-1], reading, grid, problem))
                 if bar is not None:
                     bar.update(k * seeds + number + 1, kind.name)
-            panels.append(_panel(kind, grid, (radius, min(atoms, dimension)), rows))
+            panels += [_panel(kind, one, grid, fields, rows[one.key]) for one in chosen]
     return panels
 
 
+def sensitivity(
+    seeds: int = SEEDS, seed: int = 0, *, atoms: int = 200, dimension: int = 100
+) -> Sensitivity:
+    """Return the loss of the paper's four methods after 1,000 iterations against L."""
+    grid = np.array([0, SENSITIVITY_ITERATIONS])
+    losses: dict[str, list[list[float]]] = {key: [] for key in FOUR}
+    bounds = []
+    with single_threaded_blas:
+        for number in range(seeds):
+            problem = np.random.SeedSequence((seed, number))
+            field = _field(KINDS[0], problem, atoms, dimension)
+            bounds.append(spectral_bound(field.atoms))
+            for key, row in _losses_by_ratio(field, grid, _draw_seed(problem)).items():
+                losses[key].append(row)
+    return Sensitivity(
+        name="toy: U[0, 1] unit atoms",
+        loss="½‖x − b‖²",
+        iterations=SENSITIVITY_ITERATIONS,
+        ratios=RATIOS,
+        losses={key: np.array(rows) for key, rows in losses.items()},
+        figures_ratio=float(np.median(bounds)),
+    )
+
+
+def observed_nu(seed: int = 0) -> list[NuRun]:
+    """Return ν along Algorithm 4 on the first problem of the main panel."""
+    field = _field(KINDS[0], np.random.SeedSequence((seed, 0)), 200, 100)
+    return nu_runs("toy: U[0, 1] unit atoms", field.signals[0], field.atoms, seed)
+
+
+def _losses_by_ratio(field: Field, grid: Array, seed: int) -> dict[str, list[float]]:
+    rows: dict[str, list[float]] = {}
+    for key in FOUR:
+        runs = [_run_with(field, key, float(ratio), grid, seed) for ratio in RATIOS]
+        rows[key] = [float(course.values[-1]) for course in runs if course is not None]
+    return rows
+
+
+def _run_with(field: Field, key: str, L: float, grid: Array, seed: int) -> Course | None:
+    competitor = competitors(FIGURES)[key]
+    return field.best(competitor.make(field.atoms, L), grid, seed)
+
+
 def draw(panels: list[Panel]) -> Figure:
-    """One row of pictures for each panel: loss against iterations and against products."""
+    """Return a figure with one row for each panel: loss against iterations and products."""
     runs = panels[0].runs
     return draw_panels(panels, f"Toy data, {runs} problems: median, 10th to 90th percentile")
 
@@ -93,7 +175,7 @@ def draw(panels: list[Panel]) -> Figure:
 def _field(kind: AtomLaw, problem: np.random.SeedSequence, n: int, d: int) -> Field:
     rng = np.random.default_rng(problem)
     signal = rng.standard_normal((1, d))
-    rows = rng.random((n, d)) if kind.law == "uniform" else rng.standard_normal((n, d))
+    rows = LAWS[kind.law][1](rng, (n, d))
     if kind.length != RAW:
         rows /= Dictionary(rows).norms[:, None]
     if kind.length == SHORT:
@@ -101,17 +183,23 @@ def _field(kind: AtomLaw, problem: np.random.SeedSequence, n: int, d: int) -> Fi
     return Field(Dictionary(rows), signal)
 
 
-def _courses(field: Field, grid: Array, problem: np.random.SeedSequence) -> dict[str, Course]:
-    seed = int(problem.generate_state(1)[0])
+def _draw_seed(problem: np.random.SeedSequence) -> int:
+    return int(problem.generate_state(1)[0])
+
+
+def _courses(
+    field: Field, reading: Reading, grid: Array, problem: np.random.SeedSequence
+) -> dict[str, Course]:
+    L = reading.constant(field.atoms)
     courses = {
-        key: field.best(contestant.make(field.atoms), grid, seed)
-        for key, contestant in CONTESTANTS.items()
+        key: field.best(competitor.make(field.atoms, L), grid, _draw_seed(problem))
+        for key, competitor in competitors(reading).items()
     }
     return {key: course for key, course in courses.items() if course is not None}
 
 
 def _panel(
-    kind: AtomLaw, grid: Array, size: tuple[float, int], rows: list[dict[str, Course]]
+    kind: AtomLaw, reading: Reading, grid: Array, fields: list[Field], rows: list[dict[str, Course]]
 ) -> Panel:
     curves = {
         key: Curve(
@@ -123,11 +211,16 @@ def _panel(
     }
     return Panel(
         name=f"toy: {kind.name}",
-        title=f"{kind.law.capitalize()} atoms, {LENGTHS[kind.length]}",
+        title=f"{LAWS[kind.law][0]} atoms {LENGTHS[kind.length]}",
+        reading=reading,
         loss="½‖x − b‖²",
-        dimension=size[1],
-        radius=size[0],
+        dimension=min(fields[0].atoms.matrix.shape),
+        radius=max(field.atoms.radius for field in fields),
         grid=grid,
         curves=curves,
-        facts={"loss at zero": float(np.median(curves["mp"].losses[:, 0]))},
+        facts={
+            "loss at zero": float(np.median(curves["mp"].losses[:, 0])),
+            "L in use": float(np.median([reading.constant(field.atoms) for field in fields])),
+        },
+        role=kind.role,
     )

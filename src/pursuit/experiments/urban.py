@@ -16,14 +16,25 @@ from pursuit.base.threads import single_threaded_blas
 from pursuit.base.validation import Array, count
 from pursuit.encoding.courses import Field
 from pursuit.encoding.runs import BLOCK
-from pursuit.experiments.curves import CONTESTANTS, Curve, Panel, grid_up_to
+from pursuit.experiments.curves import (
+    DOUBLE,
+    EXACT,
+    FIGURES,
+    Curve,
+    Panel,
+    Reading,
+    competitors,
+    grid_up_to,
+)
+from pursuit.experiments.observed import NuRun, nu_runs
 from pursuit.experiments.pictures import draw_panels
 from pursuit.experiments.urban_data import Pixels, urban
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-ITERATIONS = 5000
+ITERATIONS = 8000
+READINGS = (FIGURES, EXACT, DOUBLE)
 
 
 def run(
@@ -32,18 +43,18 @@ def run(
     seed: int = 0,
     *,
     bar: Silent | None = None,
-) -> Panel:
-    """Run every contestant on all pixels at once, with atoms divided by their norms.
+) -> list[Panel]:
+    """Run every competitor on all pixels at once, with unit atoms, under each reading of L.
 
     Parameters
     ----------
     source
-        A file with the pixels (see `scene.urban`), or pixels with their atoms. None: the Urban
-        file where it is found, a simulated scene where not.
+        A file with the pixels (see `urban_data.urban`), or pixels with their atoms. None: the
+        Urban file where it is found, a simulated scene where not.
     iterations, seed
         Of each run; every pixel has random draws of its own.
     bar
-        Told the share of the work that is done, from 0 to 1.
+        A progress bar from 0 to ``len(READINGS)``.
     """
     grid = grid_up_to(count("iterations", iterations, minimum=1))
     count("seed", seed)
@@ -51,29 +62,56 @@ def run(
         scene = source if isinstance(source, Pixels) else urban(source)
         atoms = cast(Dictionary, scene.atoms.unit().atoms)  # as the unit set of one is
         field = Field(atoms, scene.signals)
-        curves = {}
-        for number, (key, contestant) in enumerate(CONTESTANTS.items()):
-            share = _Share(bar, number, len(scene.signals), contestant.label)
-            course = field.best(contestant.make(atoms), grid, seed, share)
-            if course is not None:
-                # f is half the square, and summed: the paper's loss is the mean of the squares.
-                losses = course.values * 2 / len(scene.signals)
-                curves[key] = Curve(losses[None], course.products, np.array([course.nu]))
+        facts = _facts(field)
+        return [
+            _panel(scene, field, reading, grid, seed, facts, _Share(bar, k, len(scene.signals)))
+            for k, reading in enumerate(READINGS)
+        ]
+
+
+def observed_nu(scene: Pixels, seed: int = 0) -> list[NuRun]:
+    """Return ν along Algorithm 4 on the mean pixel of a scene."""
+    atoms = cast(Dictionary, scene.atoms.unit().atoms)
+    return nu_runs(f"{scene.name}: mean pixel", scene.signals.mean(axis=0), atoms, seed)
+
+
+def draw(panels: list[Panel]) -> Figure:
+    """Return a figure with one row for each panel: loss against iterations and products."""
+    return draw_panels(panels, f"{panels[0].name}: the mean over all pixels")
+
+
+def _panel(
+    scene: Pixels,
+    field: Field,
+    reading: Reading,
+    grid: Array,
+    seed: int,
+    facts: dict[str, float],
+    bar: _Share,
+) -> Panel:
+    L = reading.constant(field.atoms)
+    curves = {}
+    entries = competitors(reading)
+    for number, (key, competitor) in enumerate(entries.items()):
+        bar.begin(number / len(entries), len(entries), competitor.label)
+        course = field.best(competitor.make(field.atoms, L), grid, seed, bar)
+        if course is not None:
+            # f is half the square, and summed: the paper's loss is the mean of the squares.
+            losses = course.values * 2 / len(scene.signals)
+            curves[key] = Curve(losses[None], course.products, np.array([course.nu]))
     return Panel(
         name=scene.name,
         title=_title(scene),
+        reading=reading,
         loss="mean ‖x − b‖² above its floor",
-        dimension=atoms.rank,
-        radius=atoms.radius,
+        dimension=field.atoms.rank,
+        radius=field.atoms.radius,
         grid=grid,
         curves=curves,
-        facts=_facts(field),
+        facts={**facts, "L in use": L},
+        role="appendix" if reading is DOUBLE else "main",
+        is_simulated=scene.is_simulated,
     )
-
-
-def draw(panel: Panel) -> Figure:
-    """Loss against iterations and against products."""
-    return draw_panels([panel], f"{panel.name}: the mean over all pixels")
 
 
 def _title(scene: Pixels) -> str:
@@ -93,12 +131,18 @@ def _facts(field: Field) -> dict[str, float]:
 
 
 class _Share(Silent):
-    """A contestant's part of a bar: blocks of pixels as a share of all the work."""
+    """The part of a progress bar that belongs to one competitor under one reading."""
 
-    def __init__(self, bar: Silent | None, number: int, pixels: int, label: str) -> None:
-        self._bar, self._number, self._label = bar, number, label
+    def __init__(self, bar: Silent | None, reading: int, pixels: int) -> None:
+        self._bar, self._reading, self._label = bar, reading, ""
         self._blocks = -(-pixels // BLOCK)
+        self._start, self._entries = 0.0, 1
+
+    def begin(self, start: float, entries: int, label: str) -> None:
+        """Go on to the next competitor, which starts at a fraction of the reading's work."""
+        self._start, self._entries, self._label = start, entries, label
 
     def update(self, done: float, note: str = "") -> None:
         if self._bar is not None:
-            self._bar.update((self._number + done / self._blocks) / len(CONTESTANTS), self._label)
+            share = self._start + done / self._blocks / self._entries
+            self._bar.update(self._reading + share, self._label)

@@ -34,6 +34,7 @@ class Pixels:
     signals: Array
     atoms: Dictionary
     name: str
+    is_simulated: bool = False
 
 
 def urban(path: str | os.PathLike[str] | None = None) -> Pixels:
@@ -86,7 +87,7 @@ def simulated(seed: int = 0) -> Pixels:
     light = rng.uniform(0.1, 0.6, (PIXELS, 1)) * BRIGHTNESS / atoms.max()
     clean = light * (shares @ atoms)
     noisy = np.clip(np.rint(clean + NOISE * rng.standard_normal(clean.shape)), 0, BRIGHTNESS)
-    return Pixels(noisy, Dictionary(atoms), "Simulated scene (no Urban file)")
+    return Pixels(noisy, Dictionary(atoms), "Simulated scene (no Urban file)", True)
 
 
 def _spectra(rng: np.random.Generator) -> Array:

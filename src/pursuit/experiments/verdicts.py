@@ -1,5 +1,8 @@
 """What becomes of each claim of the paper's section 4, read off the curves.
 
+`holds_where` gives the iterations at which a claim holds in at least 18 of 20 problems, and `judge`
+the details of a panel as sentences. Each verdict depends on the curves of its own panel only.
+
 Losses are compared at every recorded iteration, medians over the runs. A method is *faster from
 t on* when its loss is the smaller one at t and at every later record, up to the horizon that a
 verdict names: the last iteration. A run *diverges* when its loss rises above its first value by
@@ -16,7 +19,7 @@ import numpy as np
 
 from pursuit.base.validation import Array
 from pursuit.encoding.courses import RESOLUTION
-from pursuit.experiments.curves import CONTESTANTS, Curve, Panel
+from pursuit.experiments.curves import COMPETITORS, Curve, Panel
 from pursuit.plots import HUGE
 
 HOLDS, FAILS = "holds", "does not hold"
@@ -30,7 +33,7 @@ LEVELS = 10.0 ** -np.arange(1, 10)
 
 @dataclass(frozen=True)
 class Finding:
-    """A claim in one case on one panel: the verdict, and the numbers behind it in a sentence."""
+    """A claim in one case on one panel (its key): the verdict, and its evidence in a sentence."""
 
     claim: str
     case: str
@@ -63,8 +66,7 @@ class Lead:
 
 def judge(panels: list[Panel]) -> list[Finding]:
     """Every claim on every panel."""
-    findings = [finding for panel in panels for finding in _judge_panel(panel)]
-    return findings + list(_leads(panels))
+    return [finding for panel in panels for finding in _judge_panel(panel)]
 
 
 def divergence(grid: Array, losses: Array) -> Divergence | None:
@@ -79,17 +81,84 @@ def divergence(grid: Array, losses: Array) -> Divergence | None:
 
 def ahead(grid: Array, fast: Array, slow: Array) -> Lead | None:
     """When `fast` is below `slow`: to the end if it is below there; None if it never is."""
-    floor = RESOLUTION * slow[0]
+    behind, below = _compare(fast, slow)
+    return _longest_lead(grid, behind, below)
+
+
+def _compare(fast: Array, slow: Array) -> tuple[Array, Array]:
+    """Return where `fast` is above `slow` and where below, up to rounding; the last axis is t."""
+    floor = RESOLUTION * slow[..., :1]
     fast, slow = np.maximum(fast, floor), np.maximum(slow, floor)
-    behind, below = fast > slow * (1 + TIE), fast < slow * (1 - TIE)
+    return fast > slow * (1 + TIE), fast < slow * (1 - TIE)
+
+
+def _longest_lead(grid: Array, behind: Array, below: Array) -> Lead | None:
+    """Return the last range without a `behind` if it lasts to the end, else the longest one."""
     edges = [0, *np.flatnonzero(behind), len(grid)]  # at t = 0 nobody is ahead
-    stretches = [(a + 1, b - 1) for a, b in pairwise(edges) if below[a + 1 : b].any()]
-    if not stretches:
+    ranges = [(a + 1, b - 1) for a, b in pairwise(edges) if below[a + 1 : b].any()]
+    if not ranges:
         return None
-    last = stretches[-1]
+    last = ranges[-1]
     to_the_end = last[1] == len(grid) - 1
-    begin, end = last if to_the_end else max(stretches, key=lambda ends: ends[1] - ends[0])
+    begin, end = last if to_the_end else max(ranges, key=lambda ends: ends[1] - ends[0])
     return Lead(int(grid[begin]), int(grid[end]), bool(to_the_end))
+
+
+# Where a claim holds ----------------------------------------------------------------------
+
+SHARE = 0.9
+"""A claim holds at an iteration where it holds in this share of the problems: 18 of 20."""
+
+
+@dataclass(frozen=True)
+class Claim:
+    """A statement of the paper: the loss of one competitor is below that of another."""
+
+    text: str
+    fast: str
+    slow: str
+
+
+CLAIMS = (
+    Claim("Alg. 4 below MP", "alg4-printed", "mp"),
+    Claim("Alg. 3 below random pursuit", "alg3-printed", "rp"),
+    Claim("Alg. 3 below MP", "alg3-printed", "mp"),
+    Claim("MP below random pursuit", "mp", "rp"),
+    Claim("Alg. 4 below Alg. 3", "alg4-printed", "alg3-printed"),
+)
+"""Claims of section 4 with the constants that it prints: ν = 1, ν′ = dim."""
+
+
+@dataclass(frozen=True)
+class HoldingRange:
+    """The iterations at which a claim holds; no `lead` where there are none.
+
+    Attributes
+    ----------
+    lead
+        The longest range of iterations in which it holds.
+    diverges
+        Whether the median of the faster competitor diverges.
+    """
+
+    lead: Lead | None
+    diverges: bool
+
+    def __str__(self) -> str:
+        if self.lead is None:
+            return "never"
+        if self.lead.to_the_end:
+            return "all t" if self.lead.begin == 1 else f"t ≥ {self.lead.begin}"
+        return f"{self.lead.begin} … {self.lead.end}" + (" †" if self.diverges else "")
+
+
+def holds_where(panel: Panel, claim: Claim) -> HoldingRange:
+    """Return the iterations at which a claim holds in at least 18 of 20 runs of a panel."""
+    fast, slow = (panel.curves[key].losses for key in (claim.fast, claim.slow))
+    behind, below = _compare(fast, slow)
+    holds, strictly = (~behind).mean(axis=0) >= SHARE, below.mean(axis=0) >= SHARE
+    diverges = divergence(panel.grid, panel.curves[claim.fast].median) is not None
+    return HoldingRange(_longest_lead(panel.grid, ~holds, strictly), diverges)
 
 
 # One panel -------------------------------------------------------------------------------
@@ -98,7 +167,6 @@ ACCELERATED = "accelerated faster than plain"
 STEEPEST = "steepest faster than random"
 KICKS_IN = "acceleration kicks in only after some iterations"
 USABLE = "ν = 1 and ν′ = dim usable"
-LEAD = "steepest's lead larger in high dimension"
 
 RACES = (
     (ACCELERATED, "Alg. 4 and MP, ν = 1 as printed", "alg4-printed", "mp"),
@@ -119,21 +187,20 @@ KICKS = (
 
 def _judge_panel(panel: Panel) -> Iterator[Finding]:
     for claim, case, fast, slow in RACES:
-        if fast in panel.curves:
-            yield Finding(claim, case, panel.name, *_race(panel, fast, slow))
-        else:
-            reason = f"{_label(fast)} has no form for many signals at once"
-            yield Finding(claim, case, panel.name, "not run", reason)
+        if fast in panel.curves and slow in panel.curves:
+            yield Finding(claim, case, panel.key, *_race(panel, fast, slow))
     if "parameter-free" in panel.curves:
         case = "parameter-free and MP, by products"
-        yield Finding(ACCELERATED, case, panel.name, *_by_products(panel, "parameter-free", "mp"))
+        yield Finding(ACCELERATED, case, panel.key, *_by_products(panel, "parameter-free", "mp"))
     for case, fast, slow in KICKS:
-        yield Finding(KICKS_IN, case, panel.name, *_kick(panel, fast, slow))
+        if fast in panel.curves:
+            yield Finding(KICKS_IN, case, panel.key, *_kick(panel, fast, slow))
     for case, pair in (
         ("Alg. 4, ν = 1", ("alg4-printed", "alg4-safe", "safe ν")),
         ("Alg. 3, ν′ = dim", ("alg3-printed", "alg3-exact", "exact ν′")),
     ):
-        yield Finding(USABLE, case, panel.name, *_usable(panel, *pair))
+        if pair[1] in panel.curves:
+            yield Finding(USABLE, case, panel.key, *_usable(panel, *pair))
 
 
 def _race(panel: Panel, fast: str, slow: str) -> Judgement:
@@ -142,15 +209,15 @@ def _race(panel: Panel, fast: str, slow: str) -> Judgement:
     runaway = divergence(panel.grid, quick)
     if runaway is not None:
         return f"{FAILS}: {_diverges(panel)}", f"{_describe(panel, fast, runaway)}; {evidence}"
-    stretch, last = ahead(panel.grid, quick, panel.curves[slow].median), panel.grid[-1]
-    if stretch is None:
+    lead, last = ahead(panel.grid, quick, panel.curves[slow].median), panel.grid[-1]
+    if lead is None:
         return f"{FAILS} up to t = {last}", evidence
-    if not stretch.to_the_end:
-        only = f"ahead only for t = {stretch.begin} … {stretch.end} of {last}"
+    if not lead.to_the_end:
+        only = f"ahead only for t = {lead.begin} … {lead.end} of {last}"
         return f"{FAILS}: {only}", evidence
-    if stretch.begin == 1:
+    if lead.begin == 1:
         return f"{HOLDS} up to t = {last}", evidence
-    return f"{HOLDS} from t = {stretch.begin} to {last}", evidence
+    return f"{HOLDS} from t = {lead.begin} to {last}", evidence
 
 
 def _by_products(panel: Panel, fast: str, slow: str) -> Judgement:
@@ -165,14 +232,14 @@ def _by_products(panel: Panel, fast: str, slow: str) -> Judgement:
 
 
 def _kick(panel: Panel, fast: str, slow: str) -> Judgement:
-    stretch = ahead(panel.grid, panel.curves[fast].median, panel.curves[slow].median)
+    lead = ahead(panel.grid, panel.curves[fast].median, panel.curves[slow].median)
     evidence, last = _ends(panel, fast, slow), panel.grid[-1]
-    if stretch is None:
+    if lead is None:
         return f"{FAILS}: never ahead up to t = {last}", evidence
-    if stretch.begin == 1:
+    if lead.begin == 1:
         return f"{FAILS}: ahead at once", evidence
-    until = f"up to t = {last}" if stretch.to_the_end else f"until t = {stretch.end}"
-    return f"{HOLDS}: at t = {stretch.begin}, {until}", evidence
+    until = f"up to t = {last}" if lead.to_the_end else f"until t = {lead.end}"
+    return f"{HOLDS}: at t = {lead.begin}, {until}", evidence
 
 
 def _usable(panel: Panel, printed: str, valid: str, name: str) -> Judgement:
@@ -219,50 +286,18 @@ def _describe(panel: Panel, key: str, runaway: Divergence) -> str:
     return text
 
 
-# Two panels ------------------------------------------------------------------------------
-
-PAIRS = (
-    ("MP over random pursuit", "mp", "rp"),
-    ("Alg. 4 over Alg. 3, safe ν and exact ν′", "alg4-safe", "alg3-exact"),
-)
+# Ratios of iterations ------------------------------------------------------------------
 
 
-def _leads(panels: list[Panel]) -> Iterator[Finding]:
-    """Compare every other panel with the one of the lowest dimension."""
-    low = min(panels, key=lambda panel: panel.dimension)
-    alone = all(panel.dimension == low.dimension for panel in panels)
-    for case, steepest, drawn in PAIRS:
-        for panel in panels:
-            if alone:
-                judged = "not judged", "needs experiments in different dimensions"
-                yield Finding(LEAD, case, panel.name, *judged)
-            elif panel.dimension > low.dimension:
-                yield Finding(LEAD, case, panel.name, *_lead(panel, low, steepest, drawn))
-
-
-def _lead(high: Panel, low: Panel, steepest: str, drawn: str) -> Judgement:
-    leads, others = lead(high, steepest, drawn), lead(low, steepest, drawn)
-    both = [level for level in leads if level in others]
-    if not both:
-        slow = f"no accuracy that takes the steepest at least {COUNTABLE} iterations"
-        return "not judged", f"{slow} was reached by all four runs"
-    text = ", ".join(f"{leads[k]:.3g} against {others[k]:.3g} at {k:g}" for k in both)
-    evidence = (
-        f"iterations of random over steepest in {high.dimension} and in {low.dimension} "
-        f"dimensions, by accuracy relative to the start: {text}"
-    )
-    return _from_accuracy([leads[level] > others[level] for level in both], both), evidence
-
-
-def lead(panel: Panel, steepest: str, drawn: str) -> dict[float, float]:
+def iteration_ratio(panel: Panel, steepest: str, drawn: str) -> dict[float, float]:
     """How many times the iterations of `steepest` does `drawn` need, for each accuracy.
 
     Accuracies that take a handful of iterations are left out: a ratio to one of them says how
     good the first atom is, and nothing about a speed.
     """
     fast, slow = (_reached(panel.grid, panel.curves[key]) for key in (steepest, drawn))
-    told = [level for level in fast if level in slow and fast[level] >= COUNTABLE]
-    return {level: slow[level] / fast[level] for level in told}
+    known = [level for level in fast if level in slow and fast[level] >= COUNTABLE]
+    return {level: slow[level] / fast[level] for level in known}
 
 
 def _reached(clock: Array, curve: Curve) -> dict[float, float]:
@@ -300,7 +335,7 @@ def _diverges(panel: Panel) -> str:
 
 
 def _label(key: str) -> str:
-    return CONTESTANTS[key].label
+    return COMPETITORS[key].label
 
 
 def _loss(curve: Curve, k: int) -> str:

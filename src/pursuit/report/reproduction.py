@@ -1,19 +1,19 @@
-"""The page of the reproduced experiments: the verdicts, and the curves behind them."""
+"""The page of the reproduced experiments: a summary, the paper's figures, and the details."""
 
 from __future__ import annotations
 
 import os
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from pursuit.base.archive import whole_file
 from pursuit.report.charts import Axis, Chart, Series
 from pursuit.report.page import render
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from pursuit.experiments.curves import Panel
-    from pursuit.experiments.verdicts import Finding
+    from pursuit.experiments.curves import Panel, Sensitivity
+    from pursuit.experiments.documents import Reproduction
 
 HEADROOM = 30.0
 """How far above the first loss a chart reaches."""
@@ -21,70 +21,100 @@ RESOLUTION = 1e-9
 """How far below the first loss a chart reaches at most."""
 
 
-def reproduction_page(
-    panels: Sequence[Panel], findings: Sequence[Finding], path: str | os.PathLike[str]
-) -> None:
+def reproduction_page(run: Reproduction, path: str | os.PathLike[str]) -> None:
     """Write the page to `path`, whole or not at all."""
-    text = reproduction_html(panels, findings)
+    text = reproduction_html(run)
     with whole_file(path) as part:
         part.write_text(text, encoding="utf-8")
 
 
-def reproduction_html(panels: Sequence[Panel], findings: Sequence[Finding]) -> str:
-    """The text of the page."""
+def reproduction_html(run: Reproduction) -> str:
+    """Return the text of the page."""
     charts = [
         [_chart(panel, "iteration").as_data(), _chart(panel, "products with all atoms").as_data()]
-        for panel in panels
+        for panel in run.panels
     ]
+    main = [panel for panel in run.panels if panel.role == "main"]
     return render(
         "reproduction.html",
         ("reproduction.js",),
-        {"charts": charts},
-        panels=[_described(panel) for panel in panels],
-        claims=_claims(panels, findings),
+        {"charts": charts, "extra": [chart.as_data() for chart in _extra_charts(run)]},
+        panels={
+            role: [
+                _described(number, panel, run)
+                for number, panel in enumerate(run.panels)
+                if panel.role == role
+            ]
+            for role in ("main", "second", "appendix")
+        },
+        claims=run.claim_rows(main),
+        columns=[(panel.name, panel.reading.title) for panel in main],
+        sensitivities=run.sensitivities,
+        nu_runs=run.nu_runs,
+        is_simulated=any(panel.is_simulated for panel in run.panels),
     )
 
 
-def _described(panel: Panel) -> dict[str, Any]:
+def _extra_charts(run: Reproduction) -> list[Chart]:
+    """Return the charts of the losses against L, then that of ν where it was recorded."""
+    charts = [_ratio_chart(one) for one in run.sensitivities]
+    if run.nu_runs:
+        chart = Chart("ν along runs", Axis("iteration", log=True), Axis("smallest valid ν", True))
+        for k, one in enumerate(run.nu_runs):
+            name = f"{one.name}, {one.reading.short}" + (" (diverges)" if one.diverges else "")
+            where = np.unique(np.geomspace(1, len(one.values), 200).astype(int))
+            chart.lines.append(Series(name, where, one.values[where - 1], k))
+        charts.append(chart)
+    return charts
+
+
+def _described(number: int, panel: Panel, run: Reproduction) -> dict[str, Any]:
     facts = {name: _readable(value) for name, value in panel.facts.items()}
     if panel.runs > 1:
         drawn = {"problems": f"{panel.runs}", "curves": "medians, and the range of eight in ten"}
         facts = {**drawn, **facts}
-    return {"name": panel.name, "title": panel.title, "facts": facts}
+    return {
+        "number": number,
+        "name": panel.name,
+        "reading": panel.reading.title,
+        "title": panel.title,
+        "facts": facts,
+        "findings": run.findings_on(panel),
+        "is_simulated": panel.is_simulated,
+    }
 
 
 def _readable(value: float) -> str:
     return f"{value:,.0f}" if abs(value) >= 1e5 else f"{value:.6g}"
 
 
-def _claims(panels: Sequence[Panel], findings: Sequence[Finding]) -> list[dict[str, Any]]:
-    """The claims in their order, the cases of each, and the finding on every panel or None."""
-    claims: dict[str, dict[str, dict[str, Finding]]] = {}
-    for finding in findings:
-        cases = claims.setdefault(finding.claim, {})
-        cases.setdefault(finding.case, {})[finding.panel] = finding
-    return [{"claim": claim, "cases": _cases(panels, cases)} for claim, cases in claims.items()]
-
-
-def _cases(panels: Sequence[Panel], cases: dict[str, dict[str, Finding]]) -> list[dict[str, Any]]:
-    return [
-        {"case": case, "findings": [found.get(panel.name) for panel in panels]}
-        for case, found in cases.items()
-    ]
-
-
 def _chart(panel: Panel, against: str) -> Chart:
-    from pursuit.experiments.curves import CONTESTANTS
+    from pursuit.experiments.curves import COMPETITORS
 
     start = float(panel.curves["mp"].median[0])
     lowest = min(float(curve.median[-1]) for curve in panel.curves.values())
     x = Axis(against, log=True)
     y = Axis(panel.loss, True, max(lowest / 3, RESOLUTION * start), HEADROOM * start)
-    chart = Chart(f"{panel.name}: loss against {against}", x, y)
-    for k, (key, contestant) in enumerate(CONTESTANTS.items()):
+    chart = Chart(f"{panel.name}, {panel.reading.title}: loss against {against}", x, y)
+    for k, (key, competitor) in enumerate(COMPETITORS.items()):
         if key in panel.curves:
             curve = panel.curves[key]
             where = panel.grid if against == "iteration" else curve.products
             band = (curve.quantile(0.1), curve.quantile(0.9)) if panel.runs > 1 else (None, None)
-            chart.lines.append(Series(contestant.label, where, curve.median, k, *band))
+            chart.lines.append(Series(competitor.label, where, curve.median, k, *band))
+    return chart
+
+
+def _ratio_chart(one: Sensitivity) -> Chart:
+    from pursuit.experiments.curves import COMPETITORS
+
+    medians = {key: np.median(rows, axis=0) for key, rows in one.losses.items()}
+    top = HEADROOM * max(float(row[-1]) for row in medians.values())
+    lowest = min(float(row.min()) for row in medians.values())
+    y = Axis(f"{one.loss} at t = {one.iterations}", True, max(lowest / 3, RESOLUTION * top), top)
+    title = f"{one.name}: loss after {one.iterations} iterations against L"
+    chart = Chart(title, Axis("L / exact L", log=True), y)
+    for k, (key, competitor) in enumerate(COMPETITORS.items()):
+        if key in medians:
+            chart.lines.append(Series(competitor.label, one.ratios, medians[key], k))
     return chart
