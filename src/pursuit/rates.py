@@ -19,13 +19,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from math import isfinite
+from math import isfinite, sqrt
 from typing import Any
 
 import numpy as np
 
 from pursuit import geometry
 from pursuit.atoms.base import AtomSet, FiniteAtoms
+from pursuit.atoms.coordinates import Coordinates
 from pursuit.base.errors import InputError
 from pursuit.base.validation import Array, non_negative, share, shown
 from pursuit.geometry import AGREE, Constant, Kind
@@ -161,6 +162,15 @@ def _farthest(ground: Ground) -> Constant:
     return bound.stated(R_A.confidence)
 
 
+def _euclidean_radius(ground: Ground) -> Constant:
+    """R₂, the Euclidean radius of the level set of x0: at most √(2ε₀/μ), with equality where the
+    gradient of a quadratic at x0 is an eigenvector of the smallest curvature."""
+    mu = ground["μ"]
+    if not mu > 0:
+        raise MissingConstant("R_2", _FLAT)
+    return Constant(sqrt(2 * ground["ε_0"] / mu), Kind.UPPER, "Nesterov 2012")
+
+
 _COMPUTED: dict[str, Callable[[Ground], Constant]] = {
     "L": _known_L,
     "μ": lambda g: geometry.euclidean_convexity(g.f, g.atoms),
@@ -179,6 +189,8 @@ _COMPUTED: dict[str, Callable[[Ground], Constant]] = {
     "ν′": lambda g: geometry.nu_random(g.atoms, g.sampling),
     "‖x* − x0‖_P": lambda g: geometry.distance(g.f, g.atoms, g.x0, g.sampling),
     "‖x* − x_s‖_P": _unrecorded,
+    "n": lambda g: Constant(g.atoms.rank, Kind.EXACT, "the number of coordinates"),
+    "R_2": _euclidean_radius,
     "r": lambda g: Constant(g.atoms.rank, Kind.EXACT, "the dimension of lin(A)"),
     "δ": lambda g: Constant(g.quality, Kind.EXACT, "equation (3)"),
 }
@@ -315,6 +327,22 @@ def _linear_random(t: Array, mu_A: float, L_A: float, gap: float, quality: float
     return gap * _factor(quality * mu_A / L_A) ** t
 
 
+def _stich(t: Array, L: float, R_A: float) -> Array:
+    return 2 * L * R_A * R_A / (t + 1)
+
+
+def _nesterov(t: Array, L: float, n: float, R_2: float) -> Array:
+    return 2 * n * L * R_2 * R_2 / (t + 1)
+
+
+def _nutini(t: Array, mu_A: float, L: float, gap: float) -> Array:
+    return gap * _factor(mu_A / L) ** t
+
+
+def _nesterov_linear(t: Array, mu: float, L: float, n: float, gap: float) -> Array:
+    return gap * _factor(mu / (n * L)) ** t
+
+
 def _older(
     t: Array, mDW: float, mu: float, L: float, radius: float, gap: float, delta: float
 ) -> Array:
@@ -409,6 +437,36 @@ rate_of_2017 = Theorem(
 """For Algorithm 1 (Locatello, Khanna, Tschannen and Jaggi 2017), with ρ the largest of ‖x*‖_A and
 all ‖x_t‖_A; for comparison. It is known after a run (`given={"ρ": …}`), and at most ‖x0‖_A + 2R_A
 before."""
+stich_2017 = Theorem(
+    "Stich et al. 2017",
+    "f(x_t) − f* ≤ 2 L R_A² / (t + 1)",
+    ("L", "R_A"),
+    _stich,
+    first=1,
+)
+"""For steepest coordinate descent, with L in place of L_A; see `coordinate_descent`."""
+nesterov_2012 = Theorem(
+    "Nesterov 2012",
+    "E f(x_t) − f* ≤ 2 n L R_2² / (t + 1)",
+    ("L", "n", "R_2"),
+    _nesterov,
+    first=1,
+)
+"""For random coordinate descent, as the paper states it with the global L."""
+nutini_2015 = Theorem(
+    "Nutini et al. 2015",
+    "f(x_t) − f* ≤ (1 − μ_A/L)^t ε_0",
+    ("μ_A", "L", "ε_0"),
+    _nutini,
+)
+"""For steepest coordinate descent, with the strong convexity in the ℓ1 norm."""
+nesterov_2012_linear = Theorem(
+    "Nesterov 2012, linear",
+    "E f(x_t) − f* ≤ (1 − μ/(n L))^t ε_0",
+    ("μ", "L", "n", "ε_0"),
+    _nesterov_linear,
+)
+"""For random coordinate descent on a strongly convex f, with the global L."""
 theorem_8 = Theorem(
     "Theorem 8",
     "E f(x_t) − f* ≤ 2 L ν ‖x* − x0‖_P² / (t (t + 1))",
@@ -480,6 +538,78 @@ def parameter_free(
         _Stated(_accelerated, (cap, 1.0, distance)),
         SURELY if exploration is None else EXPECTED,
         first=1,
+    )
+
+
+SUBLINEAR = (theorem_3, stich_2017, nesterov_2012)
+LINEAR = (theorem_5, nutini_2015, nesterov_2012_linear)
+
+
+@dataclass(frozen=True)
+class RateTable:
+    """Rates of coordinate descent on one problem, the tightest of each kind first.
+
+    Attributes
+    ----------
+    sublinear, linear
+        `Rate` by name.
+    """
+
+    sublinear: Mapping[str, Rate]
+    linear: Mapping[str, Rate]
+
+    def __str__(self) -> str:
+        times = (1, 10, 100, 1000)
+        lines = [f"{'':<24}" + "".join(f"{f't = {t}':>12}" for t in times)]
+        for name, rate in {**self.sublinear, **self.linear}.items():
+            lines.append(f"{name:<24}" + "".join(f"{float(rate(t)):>12.4g}" for t in times))
+        return "\n".join(lines)
+
+    __repr__ = __str__
+
+
+def coordinate_descent(
+    f: Objective, x0: object | None = None, *, given: Mapping[str, float] | None = None
+) -> RateTable:
+    """Return the known rates of coordinate descent for one problem, side by side.
+
+    Theorem 3 against Stich et al. 2017 and Nesterov 2012, L₁R₁² ≤ L₂R₁² ≤ nL₂R₂², and Theorem 5
+    against Nutini et al. 2015 and Nesterov 2012, μ₁/L₁ ≥ μ₁/L ≥ μ/(nL): those of the paper are the
+    tightest.
+
+    Parameters
+    ----------
+    f
+        A strongly convex objective over vectors.
+    x0
+        Where the runs start; zero if not given.
+    given
+        Constants that are known from elsewhere, by name.
+
+    Returns
+    -------
+    RateTable
+        Printing it shows the bounds at t = 1, 10, 100 and 1000.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from pursuit import Quadratic, rates
+    >>> print(rates.coordinate_descent(Quadratic(np.diag([1.0, 4.0]), np.ones(2))))
+                                   t = 1      t = 10     t = 100    t = 1000
+    Theorem 3                       6.25       1.136      0.1238     0.01249
+    Stich et al. 2017               6.25       1.136      0.1238     0.01249
+    Nesterov 2012                     10       1.818       0.198     0.01998
+    Theorem 5                        0.5     0.06711   1.273e-10   7.689e-98
+    Nutini et al. 2015               0.5     0.06711   1.273e-10   7.689e-98
+    Nesterov 2012, linear         0.5469      0.1644   9.924e-07   6.367e-59
+    """
+    if len(f.shape) != 1:
+        raise InputError(f"f must be a function of a vector, got one of shape {f.shape}")
+    ground = Ground(f, Coordinates(f.shape[0]), x0, given=given)
+    return RateTable(
+        {theorem.name: theorem.over(ground) for theorem in SUBLINEAR},
+        {theorem.name: theorem.over(ground) for theorem in LINEAR},
     )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -161,6 +161,10 @@ class AtomSet(ABC):
     def estimates(self) -> dict[tuple[float, int], Drawn]:
         """What was estimated of P̃ so far, by confidence and seed."""
         return {}
+
+    def largest_curvature(self, hessian: Callable[[Array], Array]) -> float | None:
+        """Return max zᵀHz over an infinite set, H given by its products; None where not known."""
+        return None
 
     def moments(self, p: Array | None = None) -> ClosedForm | None:
         """What is known of P̃ without computing, under draws with probabilities p.

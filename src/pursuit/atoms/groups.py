@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -121,6 +121,16 @@ class Groups(AtomSet):
         for group in self.groups:
             diagonal[group] = 1 / (len(self.groups) * len(group))
         return ClosedForm(1 / len(self.groups), diagonal)
+
+    def largest_curvature(self, hessian: Callable[[Array], Array]) -> float:
+        """Return max zᵀHz over the atoms, which is max_g λ_max(H_gg)."""
+        largest = 0.0
+        for group in self.groups:
+            block = np.empty((len(group), len(group)))
+            for k, coordinate in enumerate(group):
+                block[k] = hessian(np.eye(1, self.shape[0], coordinate)[0])[group]
+            largest = max(largest, float(np.linalg.eigvalsh((block + block.T) / 2)[-1]))
+        return largest
 
     def spans(self, x: Array) -> bool:
         outside = np.ones(self.shape, bool)

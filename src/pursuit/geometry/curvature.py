@@ -37,8 +37,9 @@ NEAREST = "Theorems 3, 4, 5 to the nearest minimiser"
 def smoothness(f: Objective, atoms: AtomSet) -> Constant:
     """L_A, the smallest constant with f(x + γz) ≤ f(x) + γ⟨∇f(x), z⟩ + ½L_A γ² for ‖z‖_A = 1.
 
-    max_j z_jᵀHz_j for a quadratic over a finite set (exact); the same with an upper bound of the
-    Hessian where the objective has one; else L·radius² (Lemma 2), exact where H = L·I.
+    max_j z_jᵀHz_j for a quadratic over a finite set (exact), max_g λ_max(H_gg) over `Groups`; the
+    same with an upper bound of the Hessian over a finite set where the objective has one; else
+    L·radius² (Lemma 2), exact where H = L·I.
     """
     serves = "Theorems 3, 4, 5"
     if atoms.finite is not None:
@@ -49,6 +50,10 @@ def smoothness(f: Objective, atoms: AtomSet) -> Constant:
         raise InputError(
             f"L_A: {type(f).__name__} does not know its smoothness constant; expected L_A or f.L"
         )
+    if f.quadratic is not None:
+        attained = atoms.largest_curvature(f.quadratic.hessian)
+        if attained is not None:
+            return Constant(attained, Kind.EXACT, serves)
     form = atoms.moments()
     everywhere = form is not None and form.squared_width == 1
     exact = round_bowl(f) or (everywhere and f.quadratic is not None)
