@@ -17,10 +17,10 @@ PAGE = PROJECT / "docs" / "the-paper-in-code.md"
 
 
 def rows():
-    """(what, functions, tests) of each row of a table that names tests."""
+    """Yield (what, functions, tests) of each row with a verdict in a table that names tests."""
     for line in PAGE.read_text(encoding="utf-8").splitlines():
         cells = [cell.strip() for cell in line.strip("|").split(" | ")]
-        if line.startswith("|") and len(cells) == 3 and "tests/" in cells[2]:
+        if line.startswith("|") and len(cells) == 4 and "tests/" in cells[2]:
             yield cells[0], re.findall(r"`([^`]+)`", cells[1]), re.findall(r"`([^`]+)`", cells[2])
 
 

@@ -6,6 +6,7 @@ The loss is the paper's (1/N) Σ ‖x_i − b_i‖², counted from its floor ove
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, cast
 
 import numpy as np
@@ -42,6 +43,7 @@ def run(
     iterations: int = ITERATIONS,
     seed: int = 0,
     *,
+    readings: Sequence[Reading] = READINGS,
     bar: Silent | None = None,
 ) -> list[Panel]:
     """Run every competitor on all pixels at once, with unit atoms, under each reading of L.
@@ -53,8 +55,10 @@ def run(
         Urban file where it is found, a simulated scene where not.
     iterations, seed
         Of each run; every pixel has random draws of its own.
+    readings
+        The readings of L.
     bar
-        A progress bar from 0 to ``len(READINGS)``.
+        A progress bar from 0 to ``len(readings)``.
     """
     grid = grid_up_to(count("iterations", iterations, minimum=1))
     count("seed", seed)
@@ -65,7 +69,7 @@ def run(
         facts = _facts(field)
         return [
             _panel(scene, field, reading, grid, seed, facts, _Share(bar, k, len(scene.signals)))
-            for k, reading in enumerate(READINGS)
+            for k, reading in enumerate(readings)
         ]
 
 
