@@ -165,7 +165,7 @@ def begun(out, signals):
         keep = writer.Writer.keep
         patch.setattr(writer.Writer, "finish", failing)
         patch.setattr(
-            writer.Writer, "keep", lambda self, n, piece: keep(self, n, piece) if n < 2 else None
+            writer.Writer, "keep", lambda self, n, *rest: keep(self, n, *rest) if n < 2 else None
         )
         with pytest.raises(KeyboardInterrupt):
             write(out, signals())

@@ -90,7 +90,6 @@ def test_a_fork_in_the_middle_of_another_thread_s_work_does_no_harm():
 LATE = """
 from pursuit.base.linear_algebra import scipy_linalg
 from pursuit.base.threads import single_threaded_blas
-from children import without_cache_folder
 from threadpoolctl import threadpool_info
 
 def threads():

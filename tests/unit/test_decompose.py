@@ -350,5 +350,5 @@ def test_decompose_warns_of_the_limit_and_of_the_snr_reached():
     (warning,) = caught
     assert f"got {book.reached[0]:.4g} dB: maximum number of atoms" in str(warning.message)
     assert "(max_atoms=600, one for each sample)" in str(warning.message)
-    with pytest.warns(UserWarning, match=r"snr=20 dB .* reached \(max_atoms=5\)$"):
-        decompose(np.array([soft(600), noise]), 100.0, 20, max_atoms=5)
+    # A number of atoms that was asked for is no surprise.
+    assert len(decompose(np.array([soft(600), noise]), 100.0, 20, max_atoms=5)) == 10

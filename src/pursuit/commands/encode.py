@@ -151,12 +151,17 @@ def _telling_how_to_resume(out: Path) -> Iterator[None]:
     """Let Ctrl-C end in a sentence."""
     try:
         yield
-    except KeyboardInterrupt as error:
-        kept = f"; the finished blocks are kept in {out}, the same command with --resume goes on"
-        typer.echo(f"pursuit: interrupted{kept if (out / FINISHED).exists() else ''}", err=True)
-        if isinstance(error, ClusterInterrupt):
-            leave_at_once(INTERRUPTED)
+    except ClusterInterrupt:
+        _report_interrupt(out)
+        leave_at_once(INTERRUPTED)
+    except KeyboardInterrupt:
+        _report_interrupt(out)
         raise typer.Exit(INTERRUPTED) from None
+
+
+def _report_interrupt(out: Path) -> None:
+    kept = f"; the finished blocks are kept in {out}, the same command with --resume goes on"
+    typer.echo(f"pursuit: interrupted{kept if (out / FINISHED).exists() else ''}", err=True)
 
 
 def read_signals(path: Path, variable: str | None, columns: bool, elsewhere: bool = False) -> Any:

@@ -59,7 +59,8 @@ def decompose(
         Stop when ‖signal‖/‖residual‖ has reached so many dB.
     max_atoms
         Stop after so many atoms (of each channel, where they do not share); as many as there are
-        samples where not given. A warning says where it ends a run before `snr` is reached.
+        samples where not given. Where it is not given, a
+        warning says that a run ended before `snr` was reached.
     scales, hop
         Lengths of windows, powers of two, and the distance of frames as a share of their window:
         see `Gabor`. Windows of 64, 128, … 8192 samples that fit where not given.
@@ -114,7 +115,8 @@ def decompose(
             checkpoint=file,
             resume=file if resume and file is not None and file.exists() else None,
         )
-        if not result.status.success:
+        is_requested = max_atoms is not None and result.status is Status.MAX_ITER
+        if not result.status.success and not is_requested:
             shortfalls.append((_reached(result, part, margin), result.status))
         found = _book(result, part, atoms, margin, hertz, k)
         books.append(replace(found, amplitude=np.ldexp(found.amplitude, exponent)))

@@ -39,6 +39,8 @@ class Objective(ABC):
     """Whether the last entry of x is an intercept, which no l2 and no penalty touches."""
     identity: bool = False
     """Whether the Hessian is the identity, so that slopes change by inner products of atoms."""
+    has_explicit_hessian: bool = False
+    """Whether the Hessian is stored as a matrix, so that its images are gradients already."""
     form: Representation = PointForm.IMAGE
     """What a point of f keeps; or ``form(atoms, x0)``, which builds a point of its own kind."""
 

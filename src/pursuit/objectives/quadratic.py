@@ -241,6 +241,7 @@ class Quadratic(ThroughImage, QuadraticObjective):
     """f(x) = ½xᵀHx − bᵀx, H symmetric and positive semi-definite."""
 
     L: float
+    has_explicit_hessian = True
 
     @single_threaded_blas
     def __init__(self, H: object, b: object) -> None:

@@ -20,7 +20,6 @@ from pursuit.base.errors import InputError
 from pursuit.base.growing import lengthened
 from pursuit.base.validation import Array
 from pursuit.objectives.base import Objective
-from pursuit.objectives.quadratic import Quadratic
 from pursuit.points.ledger import Counts, Ledger
 
 if TYPE_CHECKING:
@@ -302,7 +301,7 @@ class Point(ABC):
         Over coordinates and with an explicit Hessian H it costs nothing: the one product by H of
         an iteration is counted with the correlations.
         """
-        if not (isinstance(self.f, Quadratic) and isinstance(self.ledger.finite, Coordinates)):
+        if not (self.f.has_explicit_hessian and isinstance(self.ledger.finite, Coordinates)):
             self.counts.products += 1
 
     def _touch(self, atoms: int = 1) -> None:
