@@ -77,9 +77,17 @@ def in_rows(array: Array, dtype: np.dtype[Any]) -> Array:
     return rows
 
 
+def is_finite(array: Array) -> bool:
+    """Return whether all entries are finite, without a mask of the size of the array."""
+    if array.size == 0:
+        return True
+    with np.errstate(invalid="ignore"):  # of a signalling NaN
+        return bool(np.isfinite(array.min()) and np.isfinite(array.max()))
+
+
 def refuse_nonfinite(name: str, array: Array) -> None:
     """Name the first number that is none, and its place."""
-    if np.isfinite(array).all():
+    if is_finite(array):
         return
     where = np.unravel_index(int(np.argmax(~np.isfinite(array))), array.shape)
     place = tuple(int(i) for i in where)

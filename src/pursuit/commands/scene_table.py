@@ -34,6 +34,11 @@ def show(
         _show_number(console, number)
     if unmixing.extraction is not None and unmixing.extraction.contest:
         _show_contest(console, unmixing.extraction.contest)
+    if unmixing.extraction is not None and unmixing.extraction.n_sampled is not None:
+        console.print(
+            f"endmembers extracted from {unmixing.extraction.n_sampled} evenly spaced pixels of "
+            f"{len(unmixing)}: the scene is too large to search all"
+        )
     _show_endmembers(console, unmixing, matches)
     degrees = np.degrees(unmixing.angles)
     console.print(

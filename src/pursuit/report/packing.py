@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import base64
 import zlib
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -26,6 +27,8 @@ PART = 8
 """Of so many pixels one is looked at when the step is guessed."""
 FEW = 10_000
 """Pixels that are looked at all at once."""
+BLOCK = 2**21
+"""Numbers (pixels × bands) that are worked on together."""
 COARSER = 1.15
 """By how much steps grow until everything fits."""
 
@@ -47,9 +50,14 @@ def deflated(array: Array) -> bytes:
     measurements, and not looking for it makes this ten times faster.
     """
     little = np.ascontiguousarray(array, array.dtype.newbyteorder("<"))
-    planes = little.view(np.uint8).reshape(-1, little.itemsize).T.tobytes()
+    planes = little.reshape(-1).view(np.uint8).reshape(-1, little.itemsize).T
     coder = zlib.compressobj(6, zlib.DEFLATED, zlib.MAX_WBITS, 9, zlib.Z_RLE)
-    return coder.compress(planes) + coder.flush()
+    squeezed = [
+        coder.compress(plane[start : start + BLOCK].tobytes())
+        for plane in planes
+        for start in range(0, len(plane), BLOCK)
+    ]
+    return b"".join(squeezed) + coder.flush()
 
 
 def pack_map(values: Array, low: float | None = None) -> dict[str, Any]:
@@ -93,56 +101,133 @@ class CodedSpectra:
         }
 
 
-def code_spectra(pixels: Array, budget: int) -> CodedSpectra:
+def code_spectra(pixels: Array, budget: int, order: Array | None = None) -> CodedSpectra:
     """Spectra in at most about `budget` bytes: principal components, all rounded to one step.
 
     One step for all components loses least for the bits spent: where a component varies less
-    than the step it costs nothing.
+    than the step it costs nothing. Several passes over blocks of pixels take the place of arrays
+    as large as the scene. `order` is the order of the pixels in the scores, by default their own.
     """
-    scale = float(np.abs(pixels).max()) or 1.0
-    near = (pixels / scale).astype(np.float32)
-    mean = near.mean(axis=0, dtype=np.float64)
-    centred = near - mean.astype(np.float32)
-    variances, directions = np.linalg.eigh((centred.T @ centred).astype(np.float64) / len(near))
+    blocks = _Blocks.of(pixels, order)
+    total = blocks.sum_of_squares()
+    moments, largest = blocks.moments()
+    variances, directions = np.linalg.eigh(moments)
     directions = directions[:, ::-1]
-    scores = directions.T.astype(np.float32) @ centred.T
-    finest = max(np.abs(scores).max() / LARGEST_SCORE, np.abs(centred).max() / FINENESS)
+    components = directions.T.astype(np.float32)
+    finest = max(blocks.largest_score(components) / LARGEST_SCORE, largest / FINENESS)
     deviations = np.sqrt(np.maximum(variances[::-1], 0))
-    step, steps, squeezed = _fitting(scores, deviations, float(finest), budget)
-    kept = len(steps)
-    lost = _sum_of_squares(scores[kept:]) + _sum_of_squares(step * steps - scores[:kept])
-    error = np.sqrt(lost / _sum_of_squares(near)) if near.any() else 0.0
-    basis = directions[:, :kept].T * scale
-    return CodedSpectra(mean * scale, basis, step, _folded(steps), float(error), squeezed)
+    step, scores, squeezed = _fitting(blocks, components, deviations, finest, budget)
+    kept = len(scores)
+    error = np.sqrt(blocks.lost(components, step, kept) / total) if total > 0 else 0.0
+    basis = directions[:, :kept].T * blocks.scale
+    mean = blocks.mean * blocks.scale
+    return CodedSpectra(mean, basis, step, scores, float(error), squeezed)
+
+
+@dataclass(frozen=True, eq=False)
+class _Blocks:
+    """Pixels in some order, block by block: over their largest entry, less their mean, in float32.
+
+    Attributes
+    ----------
+    every
+        One of so many pixels is used.
+    """
+
+    pixels: Array
+    order: Array
+    scale: float
+    mean: Array
+    every: int = 1
+
+    @staticmethod
+    def of(pixels: Array, order: Array | None) -> _Blocks:
+        scale = max(float(pixels.max()), -float(pixels.min())) or 1.0
+        order = np.arange(len(pixels)) if order is None else order
+        raw = _Blocks(pixels, order, scale, np.zeros(pixels.shape[1]))
+        total = sum(near.sum(axis=0, dtype=np.float64) for _, near in raw.scaled())
+        return _Blocks(pixels, order, scale, total / len(pixels))
+
+    def __len__(self) -> int:
+        return len(range(0, len(self.order), self.every))
+
+    def scaled(self) -> Iterator[tuple[slice, Array]]:
+        """Yield where each block lies, and its pixels over the largest entry of all."""
+        order = self.order[:: self.every]
+        size = max(1, BLOCK // self.pixels.shape[1])
+        for start in range(0, len(order), size):
+            here = slice(start, start + size)
+            yield here, (self.pixels[order[here]] / self.scale).astype(np.float32, copy=False)
+
+    def centered(self) -> Iterator[tuple[slice, Array]]:
+        """Yield where each block lies, and its pixels less the mean."""
+        mean = self.mean.astype(np.float32)
+        for here, near in self.scaled():
+            yield here, near - mean
+
+    def sum_of_squares(self) -> float:
+        return sum(_sum_of_squares(near) for _, near in self.scaled())
+
+    def moments(self) -> tuple[Array, float]:
+        """Return the covariance of the bands and the largest deviation from the mean."""
+        bands = self.pixels.shape[1]
+        moments, largest = np.zeros((bands, bands)), 0.0
+        for _, centered in self.centered():
+            moments += (centered.T @ centered).astype(np.float64)
+            largest = max(largest, float(np.abs(centered).max()))
+        return moments / len(self), largest
+
+    def largest_score(self, components: Array) -> float:
+        """Return the largest score of a pixel by absolute value."""
+        scores = (components @ centered.T for _, centered in self.centered())
+        return max(float(np.abs(part).max()) for part in scores)
+
+    def quantized(self, components: Array, step: float) -> Array:
+        """Return the scores in steps, folded, shape ``(components, n_pixels)``."""
+        folded = np.empty((len(components), len(self)), np.uint16)
+        for here, centered in self.centered():
+            folded[:, here] = _folded(_in_steps(components @ centered.T, step))
+        return folded
+
+    def lost(self, components: Array, step: float, kept: int) -> float:
+        """Return the sum of squares of what the first scores in steps leave of the pixels."""
+        total = 0.0
+        for _, centered in self.centered():
+            scores = components @ centered.T
+            total += _sum_of_squares(scores[kept:])
+            total += _sum_of_squares(step * _in_steps(scores[:kept], step) - scores[:kept])
+        return total
 
 
 def _fitting(
-    scores: Array, deviations: Array, finest: float, budget: int
+    blocks: _Blocks, components: Array, deviations: Array, finest: float, budget: int
 ) -> tuple[float, Array, bytes]:
-    """The finest step at which the scores fit in the budget, the scores in steps, and deflated.
+    """The finest step at which the scores fit in the budget, these scores, and deflated.
 
     Looked for on a part of the pixels first: deflating takes longer than all the rest.
     """
     if finest == 0:
-        nothing = np.zeros((0, scores.shape[1]), np.int16)
-        return 1.0, nothing, deflated(_folded(nothing))
+        nothing = np.zeros((0, len(blocks)), np.uint16)
+        return 1.0, nothing, deflated(nothing)
     step = finest
-    while _bits(deviations, step) * scores.shape[1] > 8 * budget:
+    while _bits(deviations, step) * len(blocks) > 8 * budget:
         step *= COARSER
-    if scores.shape[1] > FEW:
-        step = _coarse_enough(scores[:, ::PART], deviations, step, budget // PART)[0]
-    return _coarse_enough(scores, deviations, step, budget)
+    if len(blocks) > FEW:
+        part = replace(blocks, every=PART)
+        step = _coarse_enough(part, components, deviations, step, budget // PART)[0]
+    return _coarse_enough(blocks, components, deviations, step, budget)
 
 
 def _coarse_enough(
-    scores: Array, deviations: Array, step: float, budget: int
+    blocks: _Blocks, components: Array, deviations: Array, step: float, budget: int
 ) -> tuple[float, Array, bytes]:
     while True:
         kept = int(np.count_nonzero(deviations > step / 4))
-        steps = np.rint(scores[:kept] / np.float32(step)).astype(np.int16)
-        squeezed = deflated(_folded(steps))
+        scores = blocks.quantized(components[:kept], step)
+        squeezed = deflated(scores)
         if kept == 0 or len(squeezed) <= budget:
-            return step, steps, squeezed
+            return step, scores, squeezed
+        del scores  # before the next ones are made
         step *= COARSER
 
 
@@ -156,6 +241,11 @@ def _bits(deviations: Array, step: float) -> float:
     with np.errstate(divide="ignore"):
         each = np.log2(deviations / step) + GAUSSIAN_BITS
     return float(np.maximum(each, 0).sum())
+
+
+def _in_steps(scores: Array, step: float) -> Array:
+    steps: Array = np.rint(scores / np.float32(step)).astype(np.int16)
+    return steps
 
 
 def _folded(steps: Array) -> Array:

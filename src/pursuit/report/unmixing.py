@@ -76,7 +76,7 @@ def unmixing_html(unmixing: Unmixing, story: Story | None = None) -> str:
     order = _reading_order(unmixing.scene)
     data = _data(unmixing, order)
     left = max(LEAST_FOR_SPECTRA, BUDGET - _packed_bytes(data))
-    spectra = code_spectra(unmixing.scene.pixels[order], left)
+    spectra = code_spectra(unmixing.scene.pixels, left, order)
     data["spectra"] = spectra.packed()
     data |= _charts(story)
     picked = unmixing.extraction
@@ -154,6 +154,9 @@ def _facts(unmixing: Unmixing) -> list[tuple[str, str]]:
     ]
     if unmixing.extraction is not None:
         facts.insert(3, ("picked by", unmixing.extraction.method))
+        if unmixing.extraction.n_sampled is not None:
+            sampled = f"{unmixing.extraction.n_sampled:,} evenly spaced pixels"
+            facts.insert(4, ("picked from", sampled))
     if scene.scale != 1:
         facts.insert(2, ("scene divided by", f"{scene.scale:g}"))
     return facts

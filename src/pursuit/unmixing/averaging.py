@@ -8,7 +8,7 @@ import numpy as np
 
 from pursuit.unmixing.extraction import Array, Extraction
 from pursuit.unmixing.noise import enough_for_noise, second_moments
-from pursuit.unmixing.rows import evenly_spaced
+from pursuit.unmixing.rows import evenly_spaced, unit_rows
 
 SAMPLE = 20_000
 """Pixels that the noise is estimated from at most."""
@@ -18,7 +18,7 @@ WIDEST = 0.1
 """Angles above this, in radians, are never equal, however dark the pixels."""
 
 
-def averaged(pixels: Array, extraction: Extraction, directions: tuple[Array, Array]) -> Extraction:
+def averaged(pixels: Array, extraction: Extraction) -> Extraction:
     """The endmembers with the noise of their one pixel taken down.
 
     Noise of norm s turns two pixels y and z of one spectrum by about √(s²/‖y‖² + s²/‖z‖²). All
@@ -33,13 +33,11 @@ def averaged(pixels: Array, extraction: Extraction, directions: tuple[Array, Arr
         Those that were picked from.
     extraction
         What was picked.
-    directions
-        The pixels at unit norm, and their norms.
     """
-    unit, norms = directions
     sample = evenly_spaced(np.arange(len(pixels)), SAMPLE)
     if not enough_for_noise(pixels[sample]):
         return extraction
+    unit, norms = unit_rows(pixels)
     brightest = norms.max() or 1.0
     lengths = norms / brightest
     noise = np.sqrt(second_moments(unit[sample] * lengths[sample, None]).noise.sum())

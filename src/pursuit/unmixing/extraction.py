@@ -38,13 +38,17 @@ class Extraction:
         and its like where `averaged_over` says so.
     labels
         For every pixel the number of its cluster (cluster k is represented by pixel
-        ``indices[k]``), or None for a method that does not cluster.
+        ``indices[k]``; −1 for a pixel outside of the sample), or None for a method that does not
+        cluster.
     method
         The name of the method.
     contest
         How each picker did, where several were run and the best was taken.
     averaged_over
         For every endmember how many pixels it is the mean of, or None where none was averaged.
+    n_sampled
+        How many pixels, evenly spaced in the scene, the endmembers were extracted from, or None
+        if from all of them.
     """
 
     indices: Integers
@@ -53,12 +57,15 @@ class Extraction:
     method: str
     contest: tuple[Score, ...] = ()
     averaged_over: Integers | None = None
+    n_sampled: int | None = None
 
     def __len__(self) -> int:
         return len(self.indices)
 
     def __repr__(self) -> str:
         head = f"{len(self)} endmembers with {self.endmembers.shape[1]} bands, by {self.method}"
+        if self.n_sampled is not None:
+            head += f", from {self.n_sampled} evenly spaced pixels"
         lines = [head, *(self._line(k) for k in range(len(self)))]
         lines += [
             f"  {score.picker}: mean relative residual {100 * score.residual:.4g} %"
@@ -98,9 +105,19 @@ def bring_near_one(work: Array) -> Array:
 def stopped_early(pixels: Array, r: int, found: int, reason: str, stacklevel: int = 3) -> None:
     """Refuse `r` if there are not even `r` different pixels; otherwise warn that fewer were found.
 
-    Only called after an early stop: looking for equal pixels costs a sort of the whole scene.
+    Only called after an early stop: looking for equal pixels may read the whole scene.
     """
-    distinct = len(np.unique(pixels, axis=0))
+    distinct = _count_distinct(pixels, r)
     if distinct < r:
         raise InputError(f"r: expected at most the number of different pixels, {distinct}, got {r}")
     warnings.warn(f"found {found} endmembers instead of {r}: {reason}", stacklevel=stacklevel)
+
+
+def _count_distinct(rows: Array, most: int) -> int:
+    """Return the number of different rows, counted up to `most`."""
+    distinct: set[bytes] = set()
+    for row in rows:
+        distinct.add((row + 0.0).tobytes())  # the sum turns -0.0 into 0.0, which equals it
+        if len(distinct) >= most:
+            break
+    return len(distinct)

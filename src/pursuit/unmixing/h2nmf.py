@@ -20,8 +20,10 @@ from pursuit.unmixing.extraction import (
     checked_pixels,
     stopped_early,
 )
+from pursuit.unmixing.rows import row_norms
 from pursuit.unmixing.spa import projection_picks
 
+UNSPLIT = "no cluster can be split any further"
 THRESHOLDS = np.arange(101) / 100
 WINDOW = 0.05
 """Half the width in which the density of pixels around a threshold is counted."""
@@ -54,17 +56,26 @@ def h2nmf(pixels: object, r: int) -> Extraction:
         ``indices``, ``endmembers`` (rows of `pixels`) and ``labels``, in the order of the leaves.
     """
     rows, r = checked_pixels(pixels, r)
-    work = bring_near_one(np.maximum(rows, 0, dtype=np.float64))
+    labels, indices = clusters(np.maximum(rows, 0, dtype=np.float64), r)
+    if len(indices) < r:
+        stopped_early(rows, r, len(indices), UNSPLIT)
+    return Extraction(indices=indices, endmembers=rows[indices], labels=labels, method="H2NMF")
+
+
+def clusters(work: Array, r: int) -> tuple[Integers, Integers]:
+    """Return the label of every pixel and the index of the pixel that represents each cluster.
+
+    `work` holds non-negative pixels in float64, which are scaled in place. There are fewer than
+    `r` clusters where none can be split any further.
+    """
+    work = bring_near_one(work)
     # One thread: the products are small, and sums in a fixed order make the picks reproducible.
     with threadpool_limits(1, "blas"):
         leaves = _grow(work, r)
-    if len(leaves) < r:
-        stopped_early(rows, r, len(leaves), "no cluster can be split any further")
-    labels = np.empty(len(rows), dtype=np.intp)
+    labels = np.empty(len(work), dtype=np.intp)
     for k, leaf in enumerate(leaves):
         labels[leaf.members] = k
-    indices = np.array([_representative(work, leaf) for leaf in leaves], dtype=np.intp)
-    return Extraction(indices=indices, endmembers=rows[indices], labels=labels, method="H2NMF")
+    return labels, np.array([_representative(work, leaf) for leaf in leaves], dtype=np.intp)
 
 
 @dataclass(frozen=True, eq=False)
@@ -97,8 +108,14 @@ def _grow(work: Array, r: int) -> list[_Leaf]:
 
 
 def _leaf(work: Array, members: Integers) -> _Leaf:
-    sigmas, directions = _leading_pairs(work[members])
+    sigmas, directions = _leading_pairs(_pixels_of(work, members))
     return _Leaf(members, sigmas, directions)
+
+
+def _pixels_of(work: Array, members: Integers) -> Array:
+    """Return the pixels of a cluster, without a copy where these are all."""
+    pixels: Array = work if len(members) == len(work) else work[members]
+    return pixels
 
 
 def _leading_pairs(cluster: Array) -> tuple[Array, Array]:
@@ -112,7 +129,7 @@ def _leading_pairs(cluster: Array) -> tuple[Array, Array]:
 
 def _split(work: Array, leaf: _Leaf) -> _Split:
     """The two children of `leaf` and what they gain; no children where it cannot be split."""
-    first = _shares(work[leaf.members], leaf.directions)
+    first = _shares(_pixels_of(work, leaf.members), leaf.directions)
     above = first >= _threshold(first)
     if above.all():
         return _Split(None, -np.inf)
@@ -168,11 +185,12 @@ def _threshold(shares: Array) -> float:
 
 def _representative(work: Array, leaf: _Leaf) -> int:
     """The pixel at the smallest mean-removed angle to the cluster's first direction."""
-    cluster = work[leaf.members]
+    centred = work[leaf.members]  # a copy, and the only one: it may be as large as the scene
     u = np.abs(leaf.directions[:, 0])  # its mean need not be removed: it meets centred pixels
-    centred = cluster - cluster.mean(axis=1, keepdims=True)
-    norms = np.linalg.norm(centred, axis=1)
-    curved = norms > FLAT * np.linalg.norm(cluster, axis=1)
-    cosine = np.full(len(cluster), -np.inf)
-    cosine[curved] = centred[curved] @ u / norms[curved]
+    lengths = row_norms(centred)
+    centred -= centred.mean(axis=1, keepdims=True)
+    norms = row_norms(centred)
+    curved = norms > FLAT * lengths
+    cosine = np.full(len(centred), -np.inf)
+    cosine[curved] = (centred if curved.all() else centred[curved]) @ u / norms[curved]
     return int(leaf.members[np.argmax(cosine)])

@@ -10,17 +10,33 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from pursuit.base.errors import InputError
-from pursuit.base.validation import count, flag, one_of, real_array
+from pursuit.base.validation import count, flag, one_of
 from pursuit.unmixing.averaging import averaged
-from pursuit.unmixing.extraction import Array, Extraction, Score
-from pursuit.unmixing.h2nmf import h2nmf
-from pursuit.unmixing.rows import SAFE, evenly_spaced, exponents, unit_rows
+from pursuit.unmixing.extraction import (
+    Array,
+    Extraction,
+    Integers,
+    Score,
+    checked_pixels,
+    stopped_early,
+)
+from pursuit.unmixing.h2nmf import UNSPLIT, clusters, h2nmf
+from pursuit.unmixing.rows import (
+    SAFE,
+    evenly_spaced,
+    evenly_spaced_indices,
+    exponents,
+    unit_rows,
+)
 from pursuit.unmixing.scene import spectra_of
 from pursuit.unmixing.spa import spa, spa_constant, spa_normalised
 from pursuit.unmixing.vca import vca
 
 Picker = Callable[..., Extraction]
 
+LARGEST_SAMPLE = 2**24
+"""Numbers (pixels × bands) that endmembers are extracted from at most. A larger scene is replaced
+by evenly spaced pixels within this limit: pickers hold up to two copies in float64."""
 SAMPLE = 4096
 """Pixels that the contest is judged on at most, evenly spaced in the scene."""
 TIED = 1e-9
@@ -31,6 +47,10 @@ def pick(
     pixels: object, r: int, picker: str = "auto", *, average: bool = True, seed: int = 0
 ) -> Extraction:
     """Pick `r` pixels of a scene as its endmembers.
+
+    A scene of more than `LARGEST_SAMPLE` = 2**24 numbers (pixels × bands) is sampled: everything
+    below works on the pixels, evenly spaced in it, that stay within this limit, so that memory
+    does. The indices are those of the whole scene, and ``n_sampled`` says how many were used.
 
     Parameters
     ----------
@@ -55,7 +75,8 @@ def pick(
     Returns
     -------
     Extraction
-        With the scores of the contest, if there was one.
+        With the scores of the contest, if there was one, and ``n_sampled``, if the scene was
+        sampled.
 
     Examples
     --------
@@ -70,20 +91,36 @@ def pick(
     flag("average", average)
     count("seed", seed)
     rows, _ = spectra_of(pixels)
+    if rows.size <= LARGEST_SAMPLE:
+        return _pick(rows, r, picker, average, seed)
+    sample = evenly_spaced_indices(len(rows), max(1, LARGEST_SAMPLE // rows.shape[1]))
+    return _in_whole_scene(_pick(rows[sample], r, picker, average, seed), sample, len(rows))
+
+
+def _in_whole_scene(sampled: Extraction, sample: Integers, n_pixels: int) -> Extraction:
+    """Return an extraction from a sample with the indices and the labels of the whole scene."""
+    labels = None
+    if sampled.labels is not None:
+        labels = np.full(n_pixels, -1, dtype=np.intp)
+        labels[sample] = sampled.labels
+    return replace(sampled, indices=sample[sampled.indices], labels=labels, n_sampled=len(sample))
+
+
+def _pick(rows: Array, r: int, picker: str, average: bool, seed: int) -> Extraction:
+    """Pick endmembers from rows that are all looked at."""
     exponent = int(exponents(rows).max())
     if exponent > SAFE:
-        found = pick(np.ldexp(rows, -exponent), r, picker, average=average, seed=seed)
+        found = _pick(np.ldexp(rows, -exponent), r, picker, average, seed)
         return _in_units_of(rows, found, exponent)
-    directions = unit_rows(rows)
     # One thread: sums in a fixed order make the picks those of any machine.
     with threadpool_limits(1, "blas"):
         if picker == "auto":
-            found = contest(rows, r, directions)
+            found = contest(rows, r)
         elif picker == "vca":
             found = vca(rows, r, seed=seed)
         else:
             found = PICKERS[picker](rows, r)
-        return averaged(rows, found, directions) if average else found
+        return averaged(rows, found) if average else found
 
 
 def _in_units_of(rows: Array, found: Extraction, exponent: int) -> Extraction:
@@ -95,7 +132,7 @@ def _in_units_of(rows: Array, found: Extraction, exponent: int) -> Extraction:
     return replace(found, endmembers=spectra)
 
 
-def contest(pixels: Array, r: int, directions: tuple[Array, Array]) -> Extraction:
+def contest(pixels: Array, r: int) -> Extraction:
     """The best set of the deterministic pickers; see ``"auto"`` in `pick`.
 
     A picker that cannot find r endmembers takes part only if none can.
@@ -104,15 +141,13 @@ def contest(pixels: Array, r: int, directions: tuple[Array, Array]) -> Extractio
     ----------
     pixels, r
         As in `pick`.
-    directions
-        The pixels at unit norm, and their norms.
     """
-    found, refusals, said = _run_all(pixels, r, directions)
+    found, refusals, said = _run_all(pixels, r)
     if not found:
         raise refusals[0]
     whole = {name: picked for name, picked in found.items() if len(picked) == r}
     found = whole or found
-    sample = evenly_spaced(directions[0], SAMPLE)
+    sample = unit_rows(evenly_spaced(pixels, SAMPLE))[0]
     scores = {name: mean_relative_residual(sample, of.endmembers) for name, of in found.items()}
     best = min(scores.values())
     winner = next(name for name, score in scores.items() if score <= (1 + TIED) * best)
@@ -123,7 +158,7 @@ def contest(pixels: Array, r: int, directions: tuple[Array, Array]) -> Extractio
 
 
 def _run_all(
-    pixels: Array, r: int, directions: tuple[Array, Array]
+    pixels: Array, r: int
 ) -> tuple[dict[str, Extraction], list[InputError], dict[str, str]]:
     """What each picker found, why some found nothing, and what was said of those found early."""
     found: dict[str, Extraction] = {}
@@ -133,8 +168,7 @@ def _run_all(
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             try:
-                more = {"directions": directions} if name in NORMALISED else {}
-                picked = PICKERS[name](pixels, r, **more)
+                picked = PICKERS[name](pixels, r)
             except InputError as error:
                 refusals.append(error)
                 continue
@@ -157,15 +191,15 @@ def mean_relative_residual(pixels: Array, endmembers: Array) -> float:
     return float(nonnegative_fits(unit, atoms, progress=False).residual_norms.mean())
 
 
-def h2nmf_normalised(
-    pixels: object, r: int, directions: tuple[Array, Array] | None = None
-) -> Extraction:
-    """H2NMF on pixels divided by their norms, which are `directions` where these are known."""
-    rows = real_array("pixels", pixels, ndim=2)
-    unit, _ = directions or unit_rows(rows)
-    found = h2nmf(unit, r)
-    method = f"{found.method} on normalised pixels"
-    return replace(found, endmembers=rows[found.indices], method=method)
+def h2nmf_normalised(pixels: object, r: int) -> Extraction:
+    """H2NMF on pixels divided by their norms."""
+    rows, r = checked_pixels(pixels, r)
+    unit, _ = unit_rows(rows)
+    labels, indices = clusters(np.maximum(unit, 0, out=unit), r)
+    if len(indices) < r:
+        stopped_early(unit_rows(rows)[0], r, len(indices), UNSPLIT)
+    method = "H2NMF on normalised pixels"
+    return Extraction(indices=indices, endmembers=rows[indices], labels=labels, method=method)
 
 
 PICKERS: dict[str, Picker] = {
@@ -176,5 +210,4 @@ PICKERS: dict[str, Picker] = {
     "spa-constant": spa_constant,
     "vca": vca,
 }
-NORMALISED = ("h2nmf-normalised", "spa-normalised")
 DETERMINISTIC = tuple(name for name in PICKERS if name != "vca")

@@ -11,7 +11,15 @@ import numpy as np
 
 from pursuit.base.errors import InputError
 from pursuit.base.paths import path_of
-from pursuit.base.validation import as_floats, count, listed, number, positive, shaped_array
+from pursuit.base.validation import (
+    as_floats,
+    count,
+    is_finite,
+    listed,
+    number,
+    positive,
+    shaped_array,
+)
 from pursuit.files import OPENERS, open_arrays
 from pursuit.files.arrays import existing_file
 from pursuit.unmixing.array_scenes import scene_in_arrays
@@ -21,6 +29,7 @@ from pursuit.unmixing.georeference import envi_georeference
 from pursuit.unmixing.geotiff import SUFFIXES, read_geotiff
 from pursuit.unmixing.layouts import unfold
 from pursuit.unmixing.raw import RawScene, say_unapplied
+from pursuit.unmixing.rows import BLOCK
 from pursuit.unmixing.scene import Scene
 from pursuit.unmixing.side_files import read_bad_bands, read_wavelengths
 
@@ -81,12 +90,15 @@ def read_scene(
     raw = _opened(file, variable, layout, shape)
     good = _good_bands(raw, _bad_bands(bad_bands, raw))
     waves, unit = _wavelengths(wavelengths, raw)
-    pixels = as_floats(raw.pixels[:, good])
+    # Copies as large as the scene are made only where something is dropped.
+    pixels = as_floats(raw.pixels if len(good) == raw.pixels.shape[1] else raw.pixels[:, good])
     valid = _with_data(raw.path, pixels, raw.nodata if nodata is None else _checked(nodata))
-    pixels = np.ascontiguousarray(pixels[valid])
+    pixels = np.ascontiguousarray(pixels if valid.all() else pixels[valid])
     divisor = _divisor(scale, raw)
-    with np.errstate(over="ignore", invalid="ignore"):
-        pixels /= divisor
+    if divisor != 1:
+        with np.errstate(over="ignore", invalid="ignore"):
+            # In place where the array is that of the reader, which nobody else holds.
+            pixels = np.divide(pixels, divisor, out=pixels if pixels.flags.writeable else None)
     _refuse_holes(raw.path, pixels, good + 1)
     return Scene(
         pixels=pixels,
@@ -207,16 +219,19 @@ def _with_data(path: Path, pixels: Array, nodata: float | None) -> Array:
         return np.ones(len(pixels), dtype=bool)
     with np.errstate(over="ignore"):  # the largest float32, written with more digits than it has
         value = np.asarray(nodata).astype(pixels.dtype)
-    missing = np.isnan(pixels) if np.isnan(value) else pixels == value
-    valid = ~missing.any(axis=1)
+    valid = np.empty(len(pixels), dtype=bool)
+    for start in range(0, len(pixels), BLOCK):
+        part = pixels[start : start + BLOCK]
+        missing = np.isnan(part) if np.isnan(value) else part == value
+        valid[start : start + BLOCK] = ~missing.any(axis=1)
     if not valid.any():
         raise InputError(f"{path}: every pixel has the no-data value {nodata:g}")
-    return np.asarray(valid)
+    return valid
 
 
 def _refuse_holes(path: Path, pixels: Array, bands: Integers) -> None:
-    holes = ~np.isfinite(pixels)
-    if holes.any():
+    if not is_finite(pixels):
+        holes = ~np.isfinite(pixels)
         numbers = [str(band) for band in bands[holes.any(axis=0)]]
         more = ", …" if len(numbers) > BANDS_NAMED else ""
         raise InputError(

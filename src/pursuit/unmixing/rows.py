@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from pursuit.unmixing.extraction import Array
+from pursuit.unmixing.extraction import Array, Integers
 
 SAFE = 400
 """Squares of numbers up to two to this power, and down to two to minus it, are exact enough."""
+BLOCK = 1024
+"""Rows that are worked on together where temporary arrays would be as large as the scene."""
 
 
 def unit_rows(rows: Array) -> tuple[Array, Array]:
@@ -36,9 +38,22 @@ def evenly_spaced(rows: Array, size: int) -> Array:
     """At most `size` of the rows, evenly spaced from the first to the last."""
     if len(rows) <= size:
         return rows
-    spread = np.linspace(0, len(rows) - 1, size).round().astype(np.intp)
-    chosen: Array = rows[spread]
+    chosen: Array = rows[evenly_spaced_indices(len(rows), size)]
     return chosen
+
+
+def evenly_spaced_indices(n: int, size: int) -> Integers:
+    """Return `size` of the indices 0 … n − 1, evenly spaced from the first to the last."""
+    spread: Integers = np.linspace(0, n - 1, size).round().astype(np.intp)
+    return spread
+
+
+def row_norms(rows: Array) -> Array:
+    """Return the Euclidean norm of every row, without a copy of all squares at once."""
+    norms = np.empty(len(rows))
+    for start in range(0, len(rows), BLOCK):
+        norms[start : start + BLOCK] = np.linalg.norm(rows[start : start + BLOCK], axis=1)
+    return norms
 
 
 def angles_between(some: Array, others: Array) -> Array:

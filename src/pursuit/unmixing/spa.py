@@ -48,17 +48,14 @@ def spa(pixels: object, r: int) -> Extraction:
     return Extraction(indices=picks, endmembers=rows[picks], labels=None, method="SPA")
 
 
-def spa_normalised(
-    pixels: object, r: int, directions: tuple[Array, Array] | None = None
-) -> Extraction:
+def spa_normalised(pixels: object, r: int) -> Extraction:
     """Successive projection on pixels divided by their norms: dark materials count like others.
 
     All lengths are then equal, and which pixel comes first would be a matter of rounding: it is
-    the brightest, and so wherever residuals are tied. `directions` are the pixels at unit norm
-    and their norms, where these are known.
+    the brightest, and so wherever residuals are tied.
     """
     rows, r = checked_pixels(pixels, r)
-    unit, norms = directions or unit_rows(rows)
+    unit, norms = unit_rows(rows)
     picks = spanning_picks(unit, r, norms)
     method = "SPA on normalised pixels"
     return Extraction(indices=picks, endmembers=rows[picks], labels=None, method=method)
@@ -71,9 +68,11 @@ def spa_constant(pixels: object, r: int) -> Extraction:
     material, near the origin, is a corner like all others.
     """
     rows, r = checked_pixels(pixels, r)
-    work = bring_near_one(rows.astype(np.float64))
-    largest = np.sqrt(np.einsum("ij,ij->i", work, work).max())
-    picks = spanning_picks(np.column_stack([work, np.full(len(work), largest)]), r)
+    work = np.zeros((len(rows), rows.shape[1] + 1))
+    work[:, :-1] = rows
+    bring_near_one(work)
+    work[:, -1] = np.sqrt(np.einsum("ij,ij->i", work, work).max())
+    picks = spanning_picks(work, r)
     method = "SPA with a constant band"
     return Extraction(indices=picks, endmembers=rows[picks], labels=None, method=method)
 

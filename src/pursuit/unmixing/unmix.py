@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, cast, overload
 
@@ -31,6 +31,8 @@ CORRECTIONS = 3
 """Each divides what rounding left by the inverse of eps times the condition of the endmembers."""
 DEPENDENT = 64 * float(np.finfo(np.float64).eps)
 """A direction of endmembers at unit norm below this share of their main one is rounding."""
+CHUNK = 2**15
+"""Pixels copied together where only some are fitted: a multiple of the blocks of the fits."""
 BLOCK = 1024
 """Pixels looked at together when fits are compared with measurements."""
 
@@ -264,11 +266,18 @@ def _sum_at_most_one(job: _UnmixTask) -> Array:
     The distance is convex in the shares: where its minimum over a ≥ 0 lies beyond Σ a = 1, the
     best that is allowed lies on it.
     """
+    from pursuit.encoding.nonnegative import simplex_fits
+
     shares = _non_negative(job)
     with np.errstate(over="ignore"):  # such sums are above one
-        over = shares.sum(axis=1) > 1
-    if over.any():
-        shares[over] = _sum_to_one(replace(job, pixels=job.pixels[over]))
+        over = np.flatnonzero(shares.sum(axis=1) > 1)
+    finished = np.ones(len(over), dtype=bool)
+    for start in range(0, len(over), CHUNK):  # never a copy of the whole scene
+        here = slice(start, start + CHUNK)
+        pixels = job.pixels[over[here]]
+        fits = simplex_fits(pixels, job.endmembers, threads=job.threads, progress=job.progress)
+        shares[over[here]], finished[here] = fits.coefficients, fits.finished
+    _say_unfinished(finished)
     return shares
 
 

@@ -66,7 +66,8 @@ def vca(pixels: object, r: int, *, seed: int = 0) -> Extraction:
 def _projected(work: Array, r: int) -> Array:
     """The pixels in r dimensions, shape ``(n_pixels, r)``."""
     mean = work.mean(axis=0)
-    components = (work - mean) @ _leading(np.cov(work, rowvar=False, bias=True), r)
+    directions = _leading(np.cov(work, rowvar=False, bias=True), r)  # first: it copies the pixels
+    components = (work - mean) @ directions
     if _signal_to_noise(work, components, mean) < 15 + 10 * np.log10(r):
         kept = components[:, : r - 1]
         farthest = np.sqrt(np.square(kept).sum(axis=1).max())
