@@ -173,6 +173,7 @@ def main() -> int:
         print(f"== {name} ==", flush=True)
         start = time.perf_counter()
         rows.append((*run_tests(name, arguments), round(time.perf_counter() - start)))
+    print()
     for row in [("setting", "passed", "skipped", "failed", "seconds"), *rows]:
         print(f"{row[0]:<12}" + "".join(f"{entry!s:>14}" for entry in row[1:]))
     return int(any(row[3] != 0 for row in rows))
