@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from made_scenes import dark_scene, degrees, mixed, samson, urban
 
 from pursuit.base.errors import InputError
-from pursuit.unmixing import Scene, pick, spa, vca
+from pursuit.unmixing import Scene, pick, pickers, spa, vca
 from pursuit.unmixing.pickers import DETERMINISTIC, PICKERS, mean_relative_residual
 
 SCENES = {"Samson": samson, "Urban": urban}
@@ -300,3 +300,25 @@ def test_a_pixel_without_its_like_stays_and_few_pixels_are_left_alone():
     assert found.averaged_over.tolist() == [1, 1, 1, 1]
     few = pick(pixels[:100], 4, "spa")
     assert few.averaged_over is None
+
+
+# Scenes too large to search all pixels
+
+
+@pytest.mark.parametrize("picker", ["auto", *PICKERS])
+def test_large_scenes_are_sampled_and_indices_are_those_of_the_scene(picker, monkeypatch):
+    rng = np.random.default_rng(0)
+    pixels = rng.dirichlet(np.full(3, 0.4), 1000) @ rng.uniform(0.1, 1, (3, 8))
+    assert pick(pixels, 3, picker, average=False).n_sampled is None
+    monkeypatch.setattr(pickers, "LARGEST_SAMPLE", 800)
+    found = pick(pixels, 3, picker, average=False)
+    sample = np.linspace(0, 999, 100).round().astype(int)
+    monkeypatch.undo()
+    alone = pick(pixels[sample], 3, picker, average=False)
+    assert found.n_sampled == 100
+    assert "from 100 evenly spaced pixels" in repr(found)
+    np.testing.assert_array_equal(found.indices, sample[alone.indices])
+    np.testing.assert_array_equal(found.endmembers, pixels[found.indices])
+    if found.labels is not None:
+        np.testing.assert_array_equal(found.labels[sample], alone.labels)
+        assert np.count_nonzero(found.labels >= 0) == 100

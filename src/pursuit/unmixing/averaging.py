@@ -40,7 +40,10 @@ def averaged(pixels: Array, extraction: Extraction) -> Extraction:
     unit, norms = unit_rows(pixels)
     brightest = norms.max() or 1.0
     lengths = norms / brightest
-    noise = np.sqrt(second_moments(unit[sample] * lengths[sample, None]).noise.sum())
+    scaled = unit[sample]
+    scaled *= lengths[sample, None]
+    noise = np.sqrt(second_moments(scaled).noise.sum())
+    del scaled
     spectra, counts = extraction.endmembers.copy(), np.ones(len(extraction), dtype=np.intp)
     angles = np.arccos(np.clip(unit @ unit[extraction.indices].T, -1.0, 1.0))
     for k, pixel in enumerate(extraction.indices):
