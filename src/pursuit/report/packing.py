@@ -108,7 +108,7 @@ def code_spectra(pixels: Array, budget: int, order: Array | None = None) -> Code
     than the step it costs nothing. Several passes over blocks of pixels take the place of arrays
     as large as the scene. `order` is the order of the pixels in the scores, by default their own.
     """
-    blocks = _Blocks.of(pixels, order)
+    blocks = _PixelBlocks.of(pixels, order)
     total = blocks.sum_of_squares()
     moments, largest = blocks.moments()
     variances, directions = np.linalg.eigh(moments)
@@ -125,7 +125,7 @@ def code_spectra(pixels: Array, budget: int, order: Array | None = None) -> Code
 
 
 @dataclass(frozen=True, eq=False)
-class _Blocks:
+class _PixelBlocks:
     """Pixels in some order, block by block: over their largest entry, less their mean, in float32.
 
     Attributes
@@ -141,12 +141,12 @@ class _Blocks:
     every: int = 1
 
     @staticmethod
-    def of(pixels: Array, order: Array | None) -> _Blocks:
+    def of(pixels: Array, order: Array | None) -> _PixelBlocks:
         scale = max(float(pixels.max()), -float(pixels.min())) or 1.0
         order = np.arange(len(pixels)) if order is None else order
-        raw = _Blocks(pixels, order, scale, np.zeros(pixels.shape[1]))
+        raw = _PixelBlocks(pixels, order, scale, np.zeros(pixels.shape[1]))
         total = sum(near.sum(axis=0, dtype=np.float64) for _, near in raw.scaled())
-        return _Blocks(pixels, order, scale, total / len(pixels))
+        return _PixelBlocks(pixels, order, scale, total / len(pixels))
 
     def __len__(self) -> int:
         return len(range(0, len(self.order), self.every))
@@ -200,7 +200,7 @@ class _Blocks:
 
 
 def _fitting(
-    blocks: _Blocks, components: Array, deviations: Array, finest: float, budget: int
+    blocks: _PixelBlocks, components: Array, deviations: Array, finest: float, budget: int
 ) -> tuple[float, Array, bytes]:
     """The finest step at which the scores fit in the budget, these scores, and deflated.
 
@@ -219,7 +219,7 @@ def _fitting(
 
 
 def _coarse_enough(
-    blocks: _Blocks, components: Array, deviations: Array, step: float, budget: int
+    blocks: _PixelBlocks, components: Array, deviations: Array, step: float, budget: int
 ) -> tuple[float, Array, bytes]:
     while True:
         kept = int(np.count_nonzero(deviations > step / 4))
