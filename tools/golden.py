@@ -72,6 +72,8 @@ CALLS: dict[str, Callable[[], Any]] = {}
 """What is recorded, by label."""
 RTOL = {"float64": 1e-6, "float32": 1e-3}
 """How far values may be apart, by the precision of the call."""
+ROUNDED_OFF = 1e-24
+"""Values below this are squares of rounding errors: all data are of order one."""
 SHOWN = 8
 """Entries of an array that are recorded, beside its norm and its shape."""
 
@@ -848,7 +850,9 @@ def differences(old: Any, new: Any, rtol: float, where: str = "") -> list[str]:
 
 def _close(old: Any, new: Any, rtol: float, scale: float = 0.0) -> bool:
     if isinstance(old, float) and isinstance(new, (int, float)) and not isinstance(new, bool):
-        return bool(np.isclose(old, new, rtol=rtol, atol=rtol * scale, equal_nan=True))
+        return bool(
+            np.isclose(old, new, rtol=rtol, atol=max(rtol * scale, ROUNDED_OFF), equal_nan=True)
+        )
     return bool(old == new)
 
 
