@@ -1,0 +1,47 @@
+"""The sizes that are taken for rounding, each with one meaning."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+
+@dataclass(frozen=True)
+class Tolerances:
+    """What counts as rounding in one precision. Kernels receive the two or three that they need."""
+
+    eps: float
+    """The distance from 1 to the next larger number."""
+
+    dual_norm: float
+    """A dual norm at most this, relative to that at the start, is zero."""
+
+    dependent: float
+    """A squared pivot at most this, relative to the squared norm of its column, is zero."""
+
+    equal: float
+    """Two values that differ by at most this, relative to the larger one, are equal."""
+
+    rank: float
+    """A singular value at most this times the longer side of the matrix, relative to the largest
+    one, is zero."""
+
+    certificate: float
+    """What a certificate adds for the rounding of its terms, relative to their magnitudes."""
+
+
+@cache
+def tolerances(dtype: Any) -> Tolerances:
+    """Return the tolerances of float32 or float64."""
+    eps = float(np.finfo(dtype).eps)
+    return Tolerances(
+        eps=eps,
+        dual_norm=8 * eps,
+        dependent=64 * eps,
+        equal=4 * eps,
+        rank=eps,
+        certificate=64 * 2.0**-52,
+    )
