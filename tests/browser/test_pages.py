@@ -450,6 +450,8 @@ def test_the_page_of_the_experiments_has_every_verdict_and_every_curve(
     first = page.run("document.querySelector('.curves .line').getAttribute('d')")
     page.run("against.value = '1'; against.dispatchEvent(new Event('change'))")
     assert page.run("document.querySelector('.curves .line').getAttribute('d')") != first
-    page.click(".card > details summary")
-    page.wait("document.querySelector('.card > details').open")
+    page.click(".findings summary")
+    page.wait("document.querySelector('.findings').open")
+    columns = page.run("getComputedStyle(document.querySelector('.readings')).gridTemplateColumns")
+    assert len(columns.split()) == (1 if width == 375 else 2)  # two readings of L side by side
     page.close()

@@ -7,11 +7,11 @@ import pytest
 from scipy.io import savemat
 
 from pursuit import InputError
-from pursuit.experiments import urban
+from pursuit.experiments import toy, urban
 from pursuit.experiments.curves import EXACT
 from pursuit.experiments.urban_data import BANDS, PIXELS, SPECTRUM, simulated
 from pursuit.experiments.urban_data import urban as read
-from pursuit.experiments.verdicts import divergence, judge
+from pursuit.experiments.verdicts import divergence, iteration_ratio, judge
 from pursuit.files import data
 
 
@@ -74,6 +74,12 @@ def test_losses_on_urban_are_those_of_the_reference_under_every_reading_of_L():
             for t, value in zip((1000, 3000), values, strict=True):
                 k = int(np.argmin(np.abs(panel.grid - t)))
                 assert panel.curves[key].losses[0, k] / 2 == pytest.approx(value, rel=0.2)
+
+
+def test_the_lead_of_the_steepest_atom_is_larger_on_urban_than_on_the_toy_data(panel):
+    """The paper says the opposite."""
+    toys = toy.run(3, 8000, kinds=toy.KINDS[:1], readings=[EXACT])[0]
+    assert iteration_ratio(toys, "mp", "rp")[1e-3] < 10 < iteration_ratio(panel, "mp", "rp")[1e-3]
 
 
 def test_nu_prime_equal_to_the_dimension_is_exact_on_urban(panel):

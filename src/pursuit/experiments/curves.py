@@ -19,6 +19,12 @@ from pursuit.rules.steps import Smooth
 POINTS_PER_DECADE = 40
 TRIED = 2.0 ** -np.arange(0, 3.5, 0.5)
 """Fractions of the safe ν that are tried for the tuned one; with smaller ones all runs diverge."""
+IN_USE = "L in use"
+"""The fact of a panel that depends on the reading of L."""
+HEADROOM = 20.0
+"""How far above the first loss a figure follows a curve."""
+DEPTH = 1e-8
+"""How far below the first loss a figure reaches at most."""
 GREEDY_FRACTION = 1 / 3
 """ν of greedy-greedy as a fraction of dim lin(A): it has no proof, and this one works well."""
 
@@ -178,6 +184,18 @@ class Panel:
     def key(self) -> str:
         """A name that no other panel has."""
         return f"{self.name} | {self.reading.key}"
+
+    def loss_range(self) -> tuple[float, float]:
+        """Return the smallest and the largest loss that a figure shows.
+
+        The parameter-free method may leave it below: it is faster by so much that the others would
+        lie on one line.
+        """
+        start = float(self.curves["mp"].median[0])
+        medians = [curve.median for key, curve in self.curves.items() if key != "parameter-free"]
+        lowest = min(float(median.min()) for median in medians)
+        highest = max(float(median.max()) for median in medians)
+        return max(lowest, DEPTH * start), min(highest, HEADROOM * start)
 
 
 @dataclass(frozen=True, eq=False)

@@ -13,7 +13,15 @@ from pursuit.base.validation import Array
 from pursuit.experiments.curves import COMPETITORS, TRIED, Curve, Panel, Sensitivity
 from pursuit.experiments.observed import NuRun
 from pursuit.experiments.toy import FOUR
-from pursuit.experiments.verdicts import CLAIMS, Finding, holds_where, interval, judge
+from pursuit.experiments.verdicts import (
+    CLAIMS,
+    LEVELS,
+    Finding,
+    holds_where,
+    interval,
+    iteration_ratio,
+    judge,
+)
 
 FORMAT = 2
 """Version of the JSON document."""
@@ -31,6 +39,8 @@ DIGITS = 10
 """Significant digits of a point of a curve in the JSON document."""
 FACT_DIGITS = 14
 """Significant digits of a number that describes a problem, in either document."""
+RATIO_LEVELS = LEVELS[:4]
+"""Accuracies at which the table of ratios of iterations is read."""
 CHECKPOINTS = (1000, 3000)
 """Iterations at which the table of losses over a scene is read."""
 
@@ -101,6 +111,7 @@ def as_markdown(run: Reproduction) -> str:
         at = ", ".join(f"t = {t}" for t in _checkpoints(scenes[0]))
         heading = f"## {scenes[0].name}: mean of ½‖x − b‖² above its floor at {at}"
         parts += [heading, _scene_losses(scenes)]
+    parts += ["## Iterations of random pursuit for one of MP, by accuracy", _ratios(run.panels)]
     exact = [panel for panel in run.panels if "alg4-safe" in panel.curves]
     parts += ["## Constants, printed and valid", _table(["", *CONSTANTS], _nus(exact))]
     if run.nu_runs:
@@ -157,6 +168,16 @@ def _at(panel: Panel, losses: Array, t: int) -> float:
 
 def _readable(loss: float) -> str:
     return "diverges" if not loss < 1e12 else f"{loss:.3g}"
+
+
+def _ratios(panels: Sequence[Panel]) -> str:
+    """The lead of the steepest atom, for accuracies relative to the first loss."""
+    rows = []
+    for panel in panels:
+        ratios = {} if panel.is_simulated else iteration_ratio(panel, "mp", "rp")
+        cells = (f"{ratios[level]:.3g}" if level in ratios else "–" for level in RATIO_LEVELS)
+        rows.append([f"{panel.name}, {panel.reading.title}", *cells])
+    return _table(["", *(f"{level:g}" for level in RATIO_LEVELS)], rows)
 
 
 def _nus(panels: list[Panel]) -> list[list[str]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -37,16 +38,28 @@ class NuRun:
     diverges: bool
 
 
-def nu_runs(name: str, signal: Array, atoms: Dictionary, seed: int = 0) -> list[NuRun]:
-    """Run Algorithm 4 with ν = 1 under both readings of L and record the ν it would have needed."""
+def nu_runs(
+    name: str,
+    signal: Array,
+    atoms: Dictionary,
+    seed: int = 0,
+    readings: Sequence[Reading] = (FIGURES, EXACT),
+) -> list[NuRun]:
+    """Run Algorithm 4 with ν = 1 under each reading of L and record the ν it would have needed."""
     runs = []
-    for reading in (FIGURES, EXACT):
+    for reading in readings:
         record = ObservedNu()
         method = methods.accelerated_matching_pursuit(
             nu=1, L=reading.constant(atoms), direction=record
         )
         result = solve(
-            SquaredDistance(signal), atoms, method, max_iter=ITERATIONS, tol=0, seed=seed
+            SquaredDistance(signal),
+            atoms,
+            method,
+            max_iter=ITERATIONS,
+            tol=0,
+            seed=seed,
+            unit_atoms=False,
         )
         diverges = result.status.name == "DIVERGED"
         runs.append(NuRun(name, reading, np.asarray(record.values), diverges))

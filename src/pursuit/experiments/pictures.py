@@ -7,17 +7,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from pursuit import plots
-from pursuit.experiments.curves import COMPETITORS, Panel, Sensitivity
+from pursuit.experiments.curves import COMPETITORS, HEADROOM, Panel, Sensitivity
 from pursuit.experiments.verdicts import divergence
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
-
-HEADROOM = 20.0
-"""How far above the first loss a curve is followed; what rises higher is cut with a cross."""
-DEPTH = 1e-8
-"""How far below the first loss a figure reaches at most."""
 
 
 def draw_panels(panels: list[Panel], heading: str) -> Figure:
@@ -64,16 +59,14 @@ def draw_sensitivities(sensitivities: list[Sensitivity]) -> Figure:
 
 
 def _draw(panel: Panel, ax: Axes, *, against_products: bool) -> None:
-    start = float(panel.curves["mp"].median[0])
-    top = HEADROOM * start
+    lowest, highest = panel.loss_range()
     for k, key in enumerate(COMPETITORS):
         if key in panel.curves:
             curve = panel.curves[key]
             x = curve.products if against_products else panel.grid
             # Iteration 0 has no place on a logarithmic axis.
-            plots.band(x[1:], curve.losses[:, 1:], ax, k=k, label=key, top=top)
-    lowest = min(float(curve.median[-1]) for curve in panel.curves.values())
-    ax.set_ylim(max(lowest / 2, DEPTH * start), 3 * top)
+            plots.band(x[1:], curve.losses[:, 1:], ax, k=k, label=key, top=highest)
+    ax.set_ylim(lowest / 2, 2 * highest)
     ax.grid(which="major", linewidth=0.4, alpha=0.5)
 
 

@@ -21,6 +21,7 @@ from pursuit.encoding.courses import Course, Field
 from pursuit.experiments.curves import (
     EXACT,
     FIGURES,
+    IN_USE,
     Curve,
     Panel,
     Reading,
@@ -148,9 +149,13 @@ def sensitivity(
 
 
 def observed_nu(seed: int = 0) -> list[NuRun]:
-    """Return ν along Algorithm 4 on the first problem of the main panel."""
-    field = _field(KINDS[0], np.random.SeedSequence((seed, 0)), 200, 100)
-    return nu_runs("toy: U[0, 1] unit atoms", field.signals[0], field.atoms, seed)
+    """Return ν along Algorithm 4 on the first problem, with unit atoms and with shorter ones."""
+    problem = np.random.SeedSequence((seed, 0))
+    unit, short = (_field(kind, problem, 200, 100) for kind in (KINDS[0], KINDS[-1]))
+    return [
+        *nu_runs("toy: U[0, 1] unit atoms", unit.signals[0], unit.atoms, seed),
+        *nu_runs("toy: the same of norm 1/√dim", short.signals[0], short.atoms, seed, [EXACT]),
+    ]
 
 
 def _losses_by_ratio(field: Field, grid: Array, seed: int) -> dict[str, list[float]]:
@@ -220,7 +225,7 @@ def _panel(
         curves=curves,
         facts={
             "loss at zero": float(np.median(curves["mp"].losses[:, 0])),
-            "L in use": float(np.median([reading.constant(field.atoms) for field in fields])),
+            IN_USE: float(np.median([reading.constant(field.atoms) for field in fields])),
         },
         role=kind.role,
     )

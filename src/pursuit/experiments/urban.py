@@ -21,6 +21,7 @@ from pursuit.experiments.curves import (
     DOUBLE,
     EXACT,
     FIGURES,
+    IN_USE,
     Curve,
     Panel,
     Reading,
@@ -112,7 +113,7 @@ def _panel(
         radius=field.atoms.radius,
         grid=grid,
         curves=curves,
-        facts={**facts, "L in use": L},
+        facts={**facts, IN_USE: L},
         role="appendix" if reading is DOUBLE else "main",
         is_simulated=scene.is_simulated,
     )

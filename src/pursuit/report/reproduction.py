@@ -8,17 +8,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from pursuit.base.archive import whole_file
+from pursuit.experiments.curves import COMPETITORS, HEADROOM, IN_USE
 from pursuit.report.charts import Axis, Chart, Series
 from pursuit.report.page import render
 
 if TYPE_CHECKING:
     from pursuit.experiments.curves import Panel, Sensitivity
     from pursuit.experiments.documents import Reproduction
-
-HEADROOM = 30.0
-"""How far above the first loss a chart reaches."""
-RESOLUTION = 1e-9
-"""How far below the first loss a chart reaches at most."""
 
 
 def reproduction_page(run: Reproduction, path: str | os.PathLike[str]) -> None:
@@ -39,16 +35,9 @@ def reproduction_html(run: Reproduction) -> str:
         "reproduction.html",
         ("reproduction.js",),
         {"charts": charts, "extra": [chart.as_data() for chart in _extra_charts(run)]},
-        panels={
-            role: [
-                _described(number, panel, run)
-                for number, panel in enumerate(run.panels)
-                if panel.role == role
-            ]
-            for role in ("main", "second", "appendix")
-        },
+        groups={role: _groups(run, role) for role in ("main", "second", "appendix")},
         claims=run.claim_rows(main),
-        columns=[(panel.name, panel.reading.title) for panel in main],
+        columns=[(_place(panel), panel.reading.title) for panel in main],
         sensitivities=run.sensitivities,
         nu_runs=run.nu_runs,
         is_simulated=any(panel.is_simulated for panel in run.panels),
@@ -68,33 +57,45 @@ def _extra_charts(run: Reproduction) -> list[Chart]:
     return charts
 
 
-def _described(number: int, panel: Panel, run: Reproduction) -> dict[str, Any]:
-    facts = {name: _readable(value) for name, value in panel.facts.items()}
+def _groups(run: Reproduction, role: str) -> list[dict[str, Any]]:
+    """Return the problems of a role, each with its panels, one for each reading of L."""
+    groups: dict[str, dict[str, Any]] = {}
+    for number, panel in enumerate(run.panels):
+        if panel.role == role:
+            group = groups.setdefault(panel.name, {**_problem(panel), "panels": []})
+            described = {
+                "number": number,
+                "reading": panel.reading.title,
+                "L": _readable(panel.facts[IN_USE]),
+                "findings": run.findings_on(panel),
+            }
+            group["panels"].append(described)
+    return list(groups.values())
+
+
+def _problem(panel: Panel) -> dict[str, Any]:
+    facts = [f"{name} {_readable(x)}" for name, x in panel.facts.items() if name != IN_USE]
     if panel.runs > 1:
-        drawn = {"problems": f"{panel.runs}", "curves": "medians, and the range of eight in ten"}
-        facts = {**drawn, **facts}
+        facts.insert(0, f"{panel.runs} problems: medians, and the range of eight in ten")
     return {
-        "number": number,
-        "name": panel.name,
-        "reading": panel.reading.title,
-        "title": panel.title,
-        "facts": facts,
-        "findings": run.findings_on(panel),
+        "title": f"{_place(panel)}: {panel.title}",
+        "facts": "; ".join(facts),
         "is_simulated": panel.is_simulated,
     }
 
 
+def _place(panel: Panel) -> str:
+    return "Toy data" if panel.is_toy else panel.name
+
+
 def _readable(value: float) -> str:
-    return f"{value:,.0f}" if abs(value) >= 1e5 else f"{value:.6g}"
+    return f"{value:,.0f}" if abs(value) >= 1e5 else f"{value:,.6g}"
 
 
 def _chart(panel: Panel, against: str) -> Chart:
-    from pursuit.experiments.curves import COMPETITORS
-
-    start = float(panel.curves["mp"].median[0])
-    lowest = min(float(curve.median[-1]) for curve in panel.curves.values())
+    lowest, highest = panel.loss_range()
     x = Axis(against, log=True)
-    y = Axis(panel.loss, True, max(lowest / 3, RESOLUTION * start), HEADROOM * start)
+    y = Axis(panel.loss, True, lowest / 2, 2 * highest)
     chart = Chart(f"{panel.name}, {panel.reading.title}: loss against {against}", x, y)
     for k, (key, competitor) in enumerate(COMPETITORS.items()):
         if key in panel.curves:
@@ -106,12 +107,10 @@ def _chart(panel: Panel, against: str) -> Chart:
 
 
 def _ratio_chart(one: Sensitivity) -> Chart:
-    from pursuit.experiments.curves import COMPETITORS
-
     medians = {key: np.median(rows, axis=0) for key, rows in one.losses.items()}
     top = HEADROOM * max(float(row[-1]) for row in medians.values())
     lowest = min(float(row.min()) for row in medians.values())
-    y = Axis(f"{one.loss} at t = {one.iterations}", True, max(lowest / 3, RESOLUTION * top), top)
+    y = Axis(f"{one.loss} at t = {one.iterations}", True, lowest / 2, top)
     title = f"{one.name}: loss after {one.iterations} iterations against L"
     chart = Chart(title, Axis("L / exact L", log=True), y)
     for k, (key, competitor) in enumerate(COMPETITORS.items()):
