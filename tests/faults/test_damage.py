@@ -4,7 +4,6 @@ from math import prod
 
 import numpy as np
 import pytest
-from faults.older_files import as_version_0_1_0, saved_as_version_0_1_0
 
 from pursuit import Codes, Dictionary, InputError, SquaredDistance, encode, solve
 from pursuit.encoding import stored, writer
@@ -216,31 +215,3 @@ def test_any_change_in_a_checkpoint_is_found_and_nothing_is_resumed(tmp_path):
     for change in damaged(path):
         assert refused(lambda: solve(f, atoms, resume=path), "resume: ", "state"), change
         assert refused(lambda: State.load(path), "state"), change
-
-
-# Files of version 0.1.0, without checksums ---------------------------------------------------
-
-
-def test_codes_of_version_0_1_0_are_still_read(tmp_path):
-    write(tmp_path / "codes")
-    as_version_0_1_0(tmp_path / "codes")
-    assert same(everything(tmp_path / "codes"))
-    assert refused(lambda: Codes.open(tmp_path / "codes", verify=True), "0.1.0, without checksums")
-    assert refused(lambda: write(tmp_path / "codes", resume=True), "0.1.0", "a new folder")
-    saved_as_version_0_1_0(EXPECTED, tmp_path / "codes.npz")
-    assert same([getattr(Codes.load(tmp_path / "codes.npz"), name) for name in ARRAYS])
-
-
-@pytest.mark.parametrize("name", ["about.json", "finished", *FILES])
-def test_damage_without_checksums_is_refused_or_read_but_never_another_error(tmp_path, name):
-    write(tmp_path / "codes")
-    as_version_0_1_0(tmp_path / "codes")
-    for _ in damaged(tmp_path / "codes" / name):
-        refused(lambda: everything(tmp_path / "codes"))
-        refused(lambda: list(Codes.open(tmp_path / "codes")))
-
-
-def test_damaged_saved_codes_without_checksums_are_never_another_error(tmp_path):
-    path = saved_as_version_0_1_0(EXPECTED, tmp_path / "codes.npz")
-    for _ in damaged(path):
-        refused(lambda: list(Codes.load(path)))

@@ -10,7 +10,6 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from encoded import assert_same
-from faults.older_files import as_version_0_1_0
 
 from pursuit import Codes, InputError, PursuitError, encode
 from pursuit.encoding import writer
@@ -145,15 +144,6 @@ def test_a_damaged_description_is_refused(tmp_path):
         assert_refused("about.json is damaged", Codes.open, tmp_path / "codes")
         file.write_text(sealed(content))  # and by somebody who knows about the checksum
         assert_refused(sentence, Codes.open, tmp_path / "codes")
-
-
-def test_atoms_that_do_not_exist_are_not_given_to_anyone(tmp_path):
-    write(tmp_path / "codes")
-    as_version_0_1_0(tmp_path / "codes")  # where no checksum tells
-    indices = np.load(tmp_path / "codes" / "indices.npy", mmap_mode="r+")
-    indices[7, 0] = 40
-    indices.flush()
-    assert_refused("indices.npy is damaged", lambda: Codes.open(tmp_path / "codes").matrix)
 
 
 def test_unfinished_codes_are_not_opened(tmp_path):

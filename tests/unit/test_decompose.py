@@ -205,7 +205,7 @@ def test_a_damaged_book_is_refused_in_a_sentence(tmp_path):
     data = bytearray(file.read_bytes())
     data[len(data) // 2] ^= 1
     file.write_bytes(data)
-    with pytest.raises(InputError, match="is damaged, its checksum is that of other bytes"):
+    with pytest.raises(InputError, match="is damaged: its checksum is not that"):
         Book.load(file)
     table = tmp_path / "b.csv"
     book.save(table)

@@ -96,19 +96,13 @@ class ArchiveKind:
     key
         What the text of the archive is filed under.
     format
-        The version that is written.
-    unsealed
-        Versions from before there were digests, which are still read.
-    unfiled
-        Whether the text of the first version was filed under no key.
+        The version that is written and read.
     """
 
     argument: str
     noun: str
     key: str
     format: int
-    unsealed: tuple[int, ...] = ()
-    unfiled: bool = False
 
 
 @dataclass(frozen=True)
@@ -145,17 +139,20 @@ def load_archive(path: str | os.PathLike[str], kind: ArchiveKind) -> Archive:
     if not os.path.exists(file):
         raise InputError(f"{kind.argument}: there is no file {file}")
     try:
-        intact = _is_intact(file)
-        archive = _read(file, kind) if intact is not False else None
+        is_intact = _is_intact(file)
+        archive = _read(file, kind) if is_intact else None
         version = archive.about.pop("format") if archive else None
     except PursuitError:
         raise
     # Damage can surface as almost any error of the zip, npy and JSON readers.
     except Exception as error:
         raise InputError(f"{kind.argument}: {file} is not {kind.noun}, or is damaged") from error
-    if archive is None or (intact is None and version == kind.format):
-        raise InputError(f"{kind.argument}: {file} is damaged, its checksum is that of other bytes")
-    if version != kind.format and version not in kind.unsealed:
+    if archive is None:
+        raise InputError(
+            f"{kind.argument}: {file} is not {kind.noun}, or is damaged: its checksum is not that "
+            "of its bytes"
+        )
+    if version != kind.format:
         raise InputError(f"{kind.argument}: {file} is {kind.noun} of another version ({version!r})")
     return archive
 
@@ -170,8 +167,7 @@ def _read(file: str, kind: ArchiveKind) -> Archive:
     ):
         arrays = {name: stored[name] for name in stored.files}
     text = json.loads(arrays.pop(HEADER).tobytes())
-    first = kind.unfiled and "format" in text
-    return Archive(arrays, dict(text if first else text[kind.key]))
+    return Archive(arrays, dict(text[kind.key]))
 
 
 def _seal(file: IO[bytes]) -> bytes:
@@ -185,11 +181,10 @@ def _seal(file: IO[bytes]) -> bytes:
     return MARK + digest.hexdigest().encode()
 
 
-def _is_intact(path: str) -> bool | None:
-    """Whether a file is what its digest is of; None where it ends with none."""
+def _is_intact(path: str) -> bool:
+    """Return whether a file ends with the digest of its other bytes."""
     with open(path, "rb") as file:
         if file.seek(0, os.SEEK_END) < SEAL:
-            return None
+            return False
         file.seek(-SEAL, os.SEEK_END)
-        found = file.read(SEAL)
-        return _seal(file) == found if found.startswith(MARK) else None
+        return file.read(SEAL) == _seal(file)

@@ -16,8 +16,6 @@ from pursuit.base.errors import InputError
 from pursuit.encoding.columns import Row, columns_of
 
 FORMAT = 3
-UNSEALED = 1
-"""The format of 0.1.0: a byte for each finished block, and no checksums."""
 ABOUT = "about.json"
 KEY = "pursuit codes"
 
@@ -86,14 +84,13 @@ def read_about(folder: Path) -> About:
         version = found["format"]
     except (OSError, ValueError, KeyError, TypeError):
         raise InputError(f"{folder}: is not a folder of codes, or {ABOUT} is damaged") from None
-    if version not in (FORMAT, UNSEALED):
+    if version != FORMAT:
         raise InputError(
             f"{folder}: holds codes of another version ({version!r}, not {FORMAT}), or {ABOUT} is "
             "damaged"
         )
-    sealed = "checksum" not in document if version == UNSEALED else text == _text(found)
     try:
-        about = About(**found) if sealed else None
+        about = About(**found) if text == _text(found) else None
     except TypeError:
         about = None
     if about is None or not about._is_sound():

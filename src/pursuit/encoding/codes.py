@@ -22,7 +22,7 @@ from pursuit.kernels.layouts import Piece
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
-CODES = ArchiveKind("path", "a file of codes", "pursuit codes", format=2, unsealed=(1,))
+CODES = ArchiveKind("path", "a file of codes", "pursuit codes", format=2)
 LITTLE = 2**17
 """Fewer coefficients than this are not worth a thread."""
 _STATUSES = tuple(Status)
@@ -266,7 +266,7 @@ class Codes:
         """The codes in a folder that ``encode(…, out=folder)`` filled.
 
         They are read where asked for, and what is read is compared with its checksums; `verify`
-        compares everything at once. Folders of version 0.1.0 have no checksums.
+        compares everything at once.
         """
         from pursuit.encoding.folder import open_folder
 

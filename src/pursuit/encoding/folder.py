@@ -13,8 +13,7 @@ finished            which blocks of signals are there, with checksums of their r
 ==================  ===============================================================
 
 Every byte is under a checksum: those of about.json and of `finished` are compared when a folder is
-opened, those of the rows of a block when rows of it are first read. Folders of version 0.1.0 have
-none; they are opened all the same.
+opened, those of the rows of a block when rows of it are first read.
 """
 
 from __future__ import annotations
@@ -22,7 +21,6 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from functools import cached_property
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -30,8 +28,8 @@ import numpy as np
 from pursuit.base.errors import InputError
 from pursuit.base.paths import path_of
 from pursuit.base.validation import Array
-from pursuit.encoding.about import UNSEALED, About, read_about
-from pursuit.encoding.codes import Code, Codes, Selection, unsound
+from pursuit.encoding.about import About, read_about
+from pursuit.encoding.codes import Code, Codes, Selection
 from pursuit.encoding.marks import FINISHED, read_marks
 from pursuit.encoding.stored import StoredRows
 from pursuit.kernels.layouts import Piece
@@ -44,8 +42,6 @@ def open_folder(path: str | os.PathLike[str], verify: bool = False) -> StoredCod
     """The codes in a folder that `encode` filled to the end; anything else is an input error."""
     folder = path_of("path", path)
     about = read_about(folder)
-    if about.format == UNSEALED:
-        return _open_unsealed(folder, about, verify)
     marks = read_marks(folder, about)
     done = int(np.count_nonzero(marks["rows"]))
     if not about.complete or about.signals is None:
@@ -59,22 +55,7 @@ def open_folder(path: str | os.PathLike[str], verify: bool = False) -> StoredCod
     rows = StoredRows(folder, about, marks)
     if verify:
         rows.verify()
-    return StoredCodes(rows, about, folder)
-
-
-def _open_unsealed(folder: Path, about: About, verify: bool) -> StoredCodes:
-    """Codes of version 0.1.0, which did not write checksums."""
-    if not about.complete or about.signals is None:
-        raise InputError(
-            f"{folder}: the codes are unfinished and were begun by version 0.1.0; encode the same "
-            "signals to a new folder"
-        )
-    if verify:
-        raise InputError(
-            f"verify: {folder} was written by version 0.1.0, without checksums; encode the same "
-            "signals to a new folder to have them"
-        )
-    return StoredCodes(StoredRows(folder, about, None), about, folder)
+    return StoredCodes(rows, about)
 
 
 class StoredCodes(Codes):
@@ -85,8 +66,8 @@ class StoredCodes(Codes):
     fit there.
     """
 
-    def __init__(self, rows: StoredRows, about: About, folder: Path) -> None:
-        self._rows, self._about, self._folder = rows, about, folder
+    def __init__(self, rows: StoredRows, about: About) -> None:
+        self._rows, self._about = rows, about
         vars(self).update(n_atoms=about.n_atoms, method=about.method, plan=about.plan)
 
     def __len__(self) -> int:
@@ -106,10 +87,7 @@ class StoredCodes(Codes):
         sizes = used.sum(axis=1, dtype=np.int32)
         ends = (found[name] for name in ("residual_norms", "iterations", "statuses"))
         piece = Piece(sizes, indices[used], found["values"][used], *ends)
-        codes = Codes.join([piece], self.n_atoms, self.method, self.plan)
-        if wrong := unsound(codes):  # without checksums, that is
-            raise InputError(f"{self._folder}: {wrong}.npy is damaged")
-        return codes
+        return Codes.join([piece], self.n_atoms, self.method, self.plan)
 
     @property
     def dtype(self) -> np.dtype[Any]:

@@ -24,18 +24,17 @@ class StoredRows:
         Where they are, and what they are.
     marks
         The records of the blocks (`pursuit.encoding.marks`). A block is compared with its
-        checksums once, when rows of it are first asked for. None: there are no checksums.
+        checksums once, when rows of it are first asked for.
     """
 
-    def __init__(self, folder: Path, about: About, marks: Array | None) -> None:
+    def __init__(self, folder: Path, about: About, marks: Array) -> None:
         self._folder, self._about, self._marks = folder, about, marks
-        if marks is None or not len(marks):
+        if not len(marks):
             self._rows = about.signals or 0
         else:
             self._rows = about.block * (len(marks) - 1) + int(marks["rows"][-1])
         self._arrays = {name: self._map(name) for name in COLUMNS}
-        blocks = 0 if marks is None else len(marks)
-        self._unseen = {name: np.ones(blocks, bool) for name in COLUMNS}
+        self._unseen = {name: np.ones(len(marks), bool) for name in COLUMNS}
 
     def __len__(self) -> int:
         return self._rows
@@ -67,7 +66,6 @@ class StoredRows:
                 unseen[number] = False
 
     def _compare(self, name: str, number: int, rows: Array) -> None:
-        assert self._marks is not None
         mark = self._marks[number]
         if not mark["rows"]:  # not finished: nobody reads it, and it is written again
             return

@@ -26,7 +26,6 @@ from pursuit.base.paths import path_of
 from pursuit.base.validation import Array
 from pursuit.encoding.about import (
     ABOUT,
-    UNSEALED,
     About,
     is_codes_folder,
     read_about,
@@ -97,11 +96,6 @@ class Writer:
     def _continue(self, wanted: About) -> About:
         """The folder's own description, if it belongs to the same job."""
         about = read_about(self.path)
-        if about.format == UNSEALED:
-            raise InputError(
-                f"out: {self.path} was written by version 0.1.0, without checksums, and is not "
-                "continued; expected a new folder"
-            )
         for name, text in wanted.identity.items():
             if (there := about.identity.get(name)) != text:
                 raise InputError(

@@ -15,7 +15,7 @@ from pursuit.base.errors import InputError
 from pursuit.base.paths import path_of
 from pursuit.base.validation import Array
 
-CHECKPOINT = ArchiveKind("resume", "a checkpoint", "pursuit checkpoint", format=3, unfiled=True)
+CHECKPOINT = ArchiveKind("resume", "a checkpoint", "pursuit checkpoint", format=3)
 
 
 @dataclass(frozen=True)
