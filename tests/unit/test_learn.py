@@ -139,7 +139,7 @@ def test_every_signal_of_a_file_is_seen_once_a_pass(monkeypatch):
     for total in (257, 1000, 3001):
         source = signals.StoredSignals(np.arange(2.0 * total).reshape(total, 2), 4)
         for turn in range(2):
-            seen = [b for b, _ in signals.batches(source, signals.Place(turn, 0, 0), 0, 0)]
+            seen = [b for b, _ in signals.batches(source, signals.Place(turn, 0, 0), 0)]
             numbers = np.concatenate([b.numbers for b in seen])
             assert sorted(numbers) == list(range(total))
             assert np.array_equal(np.concatenate([b.rows for b in seen])[:, 0], 2.0 * numbers)
@@ -188,14 +188,15 @@ def test_integers_and_any_order_in_memory_are_taken_as_they_are():
     assert np.array_equal(learn(np.asfortranarray(rows), 20, 2).atoms, expected)
 
 
-@pytest.mark.parametrize("power", [-600, -90, 90, 600])
+@pytest.mark.parametrize("power", [-200, -90, 90, 200])
 @pytest.mark.parametrize("method", METHODS)
 def test_units_change_no_atom(power, method):
     rows = SIGNALS[:600]
     learned = learn(np.ldexp(rows, power), 30, 2, method)
     expected = learn(rows, 30, 2, method)
-    np.testing.assert_allclose(learned.atoms, expected.atoms, atol=1e-12)
-    np.testing.assert_allclose(learned.trace.share, expected.trace.share)
+    assert np.array_equal(learned.atoms, expected.atoms)
+    assert np.array_equal(learned.trace.share, expected.trace.share)
+    assert np.array_equal(learned.trace.objective, np.ldexp(expected.trace.objective, 2 * power))
     assert learned.status is expected.status
 
 

@@ -78,8 +78,8 @@ def test_what_cannot_be_learned_from_is_refused():
         learn_templates(np.arange(50.0), 10**18, 5)
     with pytest.raises(InputError, match="n_templates: templates of one sample are all one"):
         learn_templates(np.arange(50.0), 2, 1)
-    for unit in (1e-200, 1e150, 1e200):
-        with pytest.raises(InputError, match=r"^signal: numbers.*expected other units"):
+    for unit in (1e-200, 1e150):
+        with pytest.raises(InputError, match=r"^signal must be zero or .* rescale the data"):
             learn_templates(np.arange(50.0) * unit, 1, 5)
     with pytest.raises(InputError, match="silent"):
         learn_templates(np.zeros(50), 2, 5)

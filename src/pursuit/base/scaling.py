@@ -17,7 +17,7 @@ RANGE = {np.dtype(np.float64): (1e-70, 1e70), np.dtype(np.float32): (1e-15, 1e15
 """The smallest and largest magnitude that the largest entry of nonzero data may have."""
 
 
-def largest_magnitudes(array: Any, axis: int | None = None) -> Array:
+def largest_magnitudes(array: Any, axis: int | tuple[int, ...] | None = None) -> Array:
     """Return the largest absolute value of an array or sparse array, or of each of its slices."""
     if hasattr(array, "tocsr"):
         array = abs(array)
@@ -28,20 +28,29 @@ def largest_magnitudes(array: Any, axis: int | None = None) -> Array:
     return np.asarray(np.maximum(highest, -np.min(array, axis=axis, initial=0)))
 
 
-def check_range(name: str, array: Any, row: str | None = None) -> None:
+def check_range(
+    name: str, array: Any, row: str | None = None, numbers: Array | None = None
+) -> None:
     """Raise InputError if the largest magnitude of an array is neither zero nor in the range.
 
-    With the word for a `row` ("signal", "atom") every row is checked by itself.
+    With the word for a `row` ("signal", "atom") every row is checked by itself. The error counts
+    rows from zero, or gives the one of their `numbers`.
     """
     largest = np.atleast_1d(_largest_of_rows(array) if row else largest_magnitudes(array))
     least, most = RANGE[np.dtype(largest.dtype)]
     outside = np.flatnonzero((largest != 0) & ~((largest >= least) & (largest <= most)))
     if outside.size:
-        where = f" in {row} {outside[0]}" if row else ""
+        number = outside[0] if numbers is None else numbers[outside[0]]
+        where = f" in {row} {number}" if row else ""
         raise InputError(
             f"{name} must be zero or have its largest magnitude from {least:g} to {most:g}, "
             f"got {largest[outside[0]]:.3g}{where}; rescale the data"
         )
+
+
+def power_of_two(array: Any) -> float:
+    """Return the power of two over which the largest magnitude of an array is in [1/2, 1)."""
+    return float(np.ldexp(1.0, np.frexp(float(largest_magnitudes(array)))[1]))
 
 
 def scale_rows(rows: Array) -> tuple[Array, Array]:

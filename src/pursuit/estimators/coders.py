@@ -14,7 +14,6 @@ from pursuit.base.validation import Array, count, flag, shown
 from pursuit.encoding import Encoder
 from pursuit.estimators.door import Checked, clipped, numbers, seed, threads
 from pursuit.learning import learn
-from pursuit.learning.signals import exponent_of
 
 
 class Coding(Checked, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
@@ -281,7 +280,7 @@ class PursuitDictionary(Coding):
         )
         self.trace_, self.n_iter_ = learned.trace, len(learned.trace)
         online = self.method == "online"
-        self._ongoing = after(learned, exponent_of(X), drawn, crew) if online else None
+        self._ongoing = after(learned, drawn, crew) if online else None
         return self._found(learned.atoms, k)
 
     def partial_fit(self, X: Any, y: Any = None) -> Self:

@@ -15,7 +15,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from pursuit.base.errors import InputError
 from pursuit.base.linear_algebra import scipy_linalg
 from pursuit.base.threads import for_each_block
 from pursuit.base.validation import Array
@@ -25,7 +24,7 @@ from pursuit.learning import statistics
 from pursuit.learning.coding import coded, columns_of, rows_of
 from pursuit.learning.renewal import Renewal, replacements
 from pursuit.learning.round import Lesson, Round, Values, energy, rounding_share
-from pursuit.learning.signals import Batch, Source, refuse_nonfinite, refuse_out_of_range, scaled
+from pursuit.learning.signals import Batch, Source, check_batch
 from pursuit.learning.statistics import Statistics
 
 SIGNALS = 4096
@@ -62,11 +61,7 @@ class Alternating:
     """Passes over signals that are held in memory."""
 
     def __init__(self, source: Source, lesson: Lesson, atoms: Array, update: Update) -> None:
-        self.x, self.lesson, self._update = (
-            scaled(source.everything(), lesson.exponent),
-            lesson,
-            update,
-        )
+        self.x, self.lesson, self._update = source.everything(), lesson, update
         m = len(self.x)
         nothing = CodesBySignal(
             np.zeros(m + 1, np.int64), np.empty(0, np.int32), np.empty(0, self.x.dtype)
@@ -77,6 +72,7 @@ class Alternating:
 
     def rounds(self) -> Iterator[Round]:
         """Learn from all signals at a time."""
+        check_batch(Batch(self.x, np.arange(len(self.x))))
         while self.memory.turn < self.lesson.passes:
             yield self._learn()
 
@@ -92,15 +88,7 @@ class Alternating:
 
     def _codes(self, atoms: Array) -> tuple[CodesBySignal, Array]:
         """Codes over new atoms, and the ‖residual‖² of each."""
-        whole = Batch(self.x, np.arange(len(self.x)))
-        if np.isinf(self._energy):
-            refuse_nonfinite(whole)
-            refuse_out_of_range(whole)
-        try:
-            found = coded(atoms, self.x, self.lesson, len(self.x))
-        except InputError:
-            refuse_nonfinite(whole)
-            raise
+        found = coded(atoms, self.x, self.lesson, len(self.x))
         squares, before = found.residual_norms**2, self.memory.squares
         if squares.sum() <= self.memory.top:
             return rows_of(found), squares

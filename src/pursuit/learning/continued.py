@@ -12,7 +12,7 @@ from pursuit.learning.learned import Learned
 from pursuit.learning.online import Online
 from pursuit.learning.round import Lesson, Values
 from pursuit.learning.run import NUMBERS
-from pursuit.learning.signals import HeldSignals, exponent_of
+from pursuit.learning.signals import HeldSignals
 
 
 class Ongoing(NamedTuple):
@@ -52,7 +52,7 @@ def begin(
     source = PassingSignals(real_array("signals", signals, ndim=2))
     rows, shape = source.sample(seed), source.shape
     k = nonzero_of(n_nonzero, n_atoms, shape[0])
-    lesson = Lesson(n_atoms, k, nonnegative, 1, seed, thread_count(threads), exponent_of(rows))
+    lesson = Lesson(n_atoms, k, nonnegative, 1, seed, thread_count(threads))
     atoms = first_atoms_of(rows, shape, lesson, start)
     return _learn(source, lesson, Online(source, lesson, atoms))
 
@@ -67,10 +67,10 @@ def go_on(ongoing: Ongoing, signals: object) -> Ongoing:
     return _learn(source, ongoing.lesson, method)
 
 
-def after(learned: Learned, exponent: int, seed: int, threads: int | None = None) -> Ongoing:
-    """To go on from what `learn` found online, its signals divided by that power of two."""
+def after(learned: Learned, seed: int, threads: int | None = None) -> Ongoing:
+    """Return what `learn` found online as something to go on from."""
     n, k, kind = len(learned.atoms), learned.n_nonzero, learned.nonnegative
-    lesson = Lesson(n, k, kind, 1, seed, thread_count(threads), exponent)
+    lesson = Lesson(n, k, kind, 1, seed, thread_count(threads))
     arrays = {name: a for name, a in learned.state.arrays.items() if name != "trace"}
     return Ongoing(lesson, Values(arrays, learned.state.numbers[NUMBERS]))
 

@@ -19,6 +19,7 @@ from scipy.special import gammaincinv
 from pursuit.base.cores import thread_count
 from pursuit.base.errors import InputError
 from pursuit.base.progress import Silent, bar
+from pursuit.base.scaling import check_range
 from pursuit.base.validation import Array, count, positive, real_array
 from pursuit.encoding import encode
 from pursuit.learning.door import learn
@@ -78,7 +79,9 @@ def denoise(
     `noise` is its standard deviation. Where it is not given it is estimated for each channel, and
     a channel with less than 1/255 stays as it is.
     """
-    picture = real_array("pixels", pixels).astype(np.float64)
+    given = real_array("pixels", pixels)
+    check_range("pixels", given)
+    picture = given.astype(np.float64)
     if picture.ndim != 2 and (picture.ndim != 3 or picture.shape[2] != 3):
         raise InputError(
             f"pixels: expected a grey picture (h, w) or one in colours (h, w, 3), got shape "

@@ -121,7 +121,7 @@ def learn(
     # The compiled part is loaded here: importing this module costs nothing.
     from pursuit.learning.round import Lesson
     from pursuit.learning.run import LearningRun, Stop
-    from pursuit.learning.signals import exponent_of, open_source
+    from pursuit.learning.signals import open_source
 
     limits = Stop(_optional(non_negative, "tol", tol), _optional(positive, "max_time", max_time))
     turns = extent("passes", passes)
@@ -129,7 +129,7 @@ def learn(
     check_outlet(checkpoint)
     source = open_source(signals, n)
     k, sample = nonzero_of(n_nonzero, n, math.prod(source.shape)), source.sample(what[2])
-    lesson = Lesson(n, k, *what, exponent_of(sample))
+    lesson = Lesson(n, k, *what)
     with single_threaded_blas:  # once for all the steps that ask for it
         atoms = first_atoms_of(sample, source.shape, lesson, start)
         mark = Fingerprint("learn", name, lesson.identity(), source.identity(), start)

@@ -15,23 +15,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from pursuit.base.errors import InputError
 from pursuit.base.validation import Array
-from pursuit.encoding.codes import Codes
 from pursuit.kernels.learning import CodesBySignal, take_residuals
 from pursuit.learning import statistics
 from pursuit.learning.coding import coded, rows_of
 from pursuit.learning.renewal import Renewal, replacements
-from pursuit.learning.round import Lesson, Round, Values, energy, rounding2
-from pursuit.learning.signals import (
-    Batch,
-    Place,
-    Source,
-    batch_size,
-    batches,
-    refuse_nonfinite,
-    refuse_out_of_range,
-)
+from pursuit.learning.round import Lesson, Round, Values, rounding2
+from pursuit.learning.signals import Batch, Place, Source, batch_size, batches, check_batch
 from pursuit.learning.statistics import Statistics
 
 FORGETTING = 10.0
@@ -76,7 +66,7 @@ class Online:
         """Learn from a batch at a time."""
         while self.memory.at.turn < self.lesson.passes:
             at = self.memory.at
-            for batch, after in batches(self.source, at, self.lesson.seed, self.lesson.exponent):
+            for batch, after in batches(self.source, at, self.lesson.seed):
                 whole = self._ends_pass(len(batch.rows))
                 yield self._learn(batch, Place(at.turn + 1, 0, 0) if whole else after)
             if self.source.total is None:  # it came to its end, and begins only once
@@ -89,7 +79,8 @@ class Online:
 
     def _learn(self, batch: Batch, after: Place) -> Round:
         m, lesson, x = self.memory, self.lesson, batch.rows
-        codes = self._coded(m.atoms, batch)
+        check_batch(batch)
+        codes = coded(m.atoms, x, lesson, self._batch)
         rows = rows_of(codes)
         step, n = m.step + 1, len(m.atoms)
         late = self._is_late(len(x))
@@ -104,16 +95,6 @@ class Online:
         counted = beta * m.weight + len(x), beta * m.entries + len(rows.indices)
         self.memory = OnlineMemory(atoms, known, used, *counted, step, m.seen + len(x), after)
         return Round.of(len(x), codes.residual_norms, x, renewed, ended)
-
-    def _coded(self, atoms: Array, batch: Batch) -> Codes:
-        if np.isinf(energy(batch.rows)):
-            refuse_nonfinite(batch)
-            refuse_out_of_range(batch)
-        try:
-            return coded(atoms, batch.rows, self.lesson, self._batch)
-        except InputError:
-            refuse_nonfinite(batch)
-            raise
 
     def _renew(
         self, step: int, atoms: Array, known: Statistics, used: Array, rows: CodesBySignal, x: Array

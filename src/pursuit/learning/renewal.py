@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from pursuit.base.validation import Array
-from pursuit.learning.start import unit_rows
+from pursuit.learning.start import directions
 
 RENEW = 4
 """What draws are for (see `signals`)."""
@@ -56,4 +56,4 @@ def replacements(
     weight = squares[live] / squares[live].sum()
     size = min(count, int(np.count_nonzero(weight)))
     drawn = np.random.default_rng([*seed, RENEW]).choice(live, size, replace=False, p=weight)
-    return unit_rows(residuals[drawn].astype(np.float64), nonnegative)
+    return directions(residuals[drawn].astype(np.float64), nonnegative)

@@ -8,11 +8,9 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
+from pursuit.base.tolerances import tolerances
 from pursuit.base.validation import Array
 from pursuit.kernels.pursuit import sum_squares
-
-ULPS = 64.0
-"""Residuals below so many units in the last place of a signal are rounding."""
 
 
 @dataclass(frozen=True)
@@ -25,8 +23,6 @@ class Lesson:
     passes: int
     seed: int
     threads: int
-    exponent: int
-    """Of the power of two that signals are divided by on their way in."""
 
     def identity(self) -> list[object]:
         """What has to be the same for the same atoms, where a run is continued."""
@@ -66,7 +62,7 @@ def rounding2(x: Array) -> float:
 
 def rounding_share(dtype: np.dtype[Any]) -> float:
     """The share of ‖x‖² that rounding may leave."""
-    return (ULPS * float(np.finfo(dtype).eps)) ** 2
+    return tolerances(dtype).dual_norm ** 2
 
 
 class Values(NamedTuple):

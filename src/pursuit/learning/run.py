@@ -42,7 +42,7 @@ class LearningRun:
     mark: Fingerprint
     checkpoint: str | os.PathLike[str] | None = None
     rows: list[tuple[float, ...]] = field(default_factory=list)
-    """Of the trace, the objective being that of signals over their power of two."""
+    """The rows of the trace."""
     _before: float = 0.0
 
     def __call__(self, shown: Silent) -> Learned:
@@ -142,8 +142,6 @@ class LearningRun:
     def _finish(self, status: Status, message: str) -> Learned:
         self._save()
         trace = LearningTrace(self.rows)
-        with np.errstate(over="ignore", under="ignore"):  # squares may leave the range of numbers
-            trace.objective = np.ldexp(trace.objective, 2 * self.lesson.exponent)
         atoms = self.method.atoms.astype(self.source.dtype)
         return Learned(
             atoms.reshape(len(atoms), *self.source.shape),

@@ -17,7 +17,8 @@ from typing import Any, NamedTuple, NoReturn, Protocol
 import numpy as np
 
 from pursuit.base.errors import InputError
-from pursuit.base.validation import Array, float_type, in_rows, plain_array
+from pursuit.base.scaling import check_range
+from pursuit.base.validation import Array, float_type, in_rows, is_finite, plain_array
 from pursuit.encoding.chunks import from_zarr, is_dask, is_zarr
 from pursuit.encoding.rows import map_npy
 
@@ -31,12 +32,6 @@ BATCH = 2048
 SMALLEST = 256
 BATCHES = 32
 """There are so many batches in a pass over few signals."""
-
-EASY = (1e-30, 1e30)
-"""Numbers whose squares, products and sums of them are numbers, in either precision."""
-
-LOOKED_AT = 4096
-"""Signals that tell how large all are."""
 
 SAMPLED = 64
 """Signals that are looked at to recognise them when a run is continued."""
@@ -102,20 +97,7 @@ def batch_size(total: int | None) -> int:
     return min(BATCH, max(SMALLEST, total // BATCHES))
 
 
-def exponent_of(sample: Array) -> int:
-    """A power of two to divide signals by, so that sums of their squares are numbers."""
-    some = sample[:: max(1, len(sample) // LOOKED_AT)]
-    peak = float(np.abs(some[np.isfinite(some)]).max(initial=0.0))
-    return 0 if peak == 0 or EASY[0] < peak < EASY[1] else int(np.frexp(peak)[1])
-
-
-def scaled(rows: Array, exponent: int) -> Array:
-    """Rows over a power of two."""
-    divided: Array = np.ldexp(rows, -exponent) if exponent else rows
-    return divided
-
-
-def batches(source: Source, at: Place, seed: int, exponent: int) -> Iterator[tuple[Batch, Place]]:
+def batches(source: Source, at: Place, seed: int) -> Iterator[tuple[Batch, Place]]:
     """The batches of a pass from a place on, and the place after each."""
     size = batch_size(source.total)
     for number, window in enumerate(source.windows(at.turn, at.window, seed), start=at.window):
@@ -127,7 +109,6 @@ def batches(source: Source, at: Place, seed: int, exponent: int) -> Iterator[tup
         for part in range(skipped, parts):
             chosen = order[cuts[part] : cuts[part + 1]]
             rows = in_rows(window.rows[chosen], source.dtype)
-            rows = scaled(rows, exponent)
             numbers = chosen if window.numbers is None else window.numbers[chosen]
             whole = part + 1 == parts
             after = Place(at.turn, number + whole, 0 if whole else part + 1)
@@ -335,21 +316,13 @@ def _refuse_few(total: int, n_atoms: int) -> NoReturn:
     )
 
 
-def refuse_out_of_range(batch: Batch) -> NoReturn:
-    """Name the largest number of a batch whose squares have no sum."""
-    row, entry = np.unravel_index(np.argmax(np.abs(batch.rows)), batch.rows.shape)
-    raise InputError(
-        f"signals: expected numbers of nearer scales, got one in signal {batch.numbers[row]}, "
-        f"entry {entry}, whose square is out of range beside the others"
-    )
-
-
-def refuse_nonfinite(batch: Batch) -> None:
-    """Name the first number of a batch that is none."""
-    bad = np.argwhere(~np.isfinite(batch.rows))
-    if bad.size:
+def check_batch(batch: Batch) -> None:
+    """Raise InputError if a number is not finite or a signal is out of range, and name it."""
+    if not is_finite(batch.rows):
+        bad = np.argwhere(~np.isfinite(batch.rows))
         row, entry = bad[np.argmin(batch.numbers[bad[:, 0]])]
         raise InputError(
-            f"signals: expected finite numbers, got {batch.rows[row, entry]} in signal "
+            f"signals must be finite, got {batch.rows[row, entry]} in signal "
             f"{batch.numbers[row]}, entry {entry}"
         )
+    check_range("signals", batch.rows, "signal", batch.numbers)

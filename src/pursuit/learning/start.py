@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from pursuit.base.errors import InputError
+from pursuit.base.scaling import check_range, row_norms, unit_rows
 from pursuit.base.validation import Array, in_rows, real_array
 
 START = 2
@@ -27,12 +28,12 @@ def first_atoms(signals: Array, n_atoms: int, seed: int, nonnegative: bool) -> A
     drawn = rng.permutation(len(signals))[: CANDIDATES * n_atoms]
     rows = in_rows(signals[drawn], np.dtype(np.float64))
     rows = rows[np.isfinite(rows).all(axis=1)]
-    rows = unit_rows(rows[_loud(rows)], nonnegative)
+    rows = directions(rows[_loud(rows)], nonnegative)
     chosen = rows[_different(rows, n_atoms)]
     missing = n_atoms - len(chosen)
     if missing:
         random = np.random.default_rng([seed, FILL]).standard_normal((missing, signals.shape[1]))
-        chosen = np.concatenate([chosen, unit_rows(np.abs(random) if nonnegative else random)])
+        chosen = np.concatenate([chosen, directions(np.abs(random) if nonnegative else random)])
     return chosen
 
 
@@ -45,7 +46,8 @@ def given_atoms(start: object, n_atoms: int, shape: tuple[int, ...], nonnegative
             f"start: expected {n_atoms} atoms of the signals' shape {shape}, got shape {rows.shape}"
         )
     rows = rows.reshape(n_atoms, length)
-    unit = unit_rows(rows, nonnegative)
+    check_range("start", rows, "atom")
+    unit = directions(rows, nonnegative)
     if len(unit) < n_atoms:
         zero = int(np.argmin(np.abs(np.maximum(rows, 0) if nonnegative else rows).max(axis=1)))
         kind = "without a positive entry" if nonnegative else "zero"
@@ -53,20 +55,14 @@ def given_atoms(start: object, n_atoms: int, shape: tuple[int, ...], nonnegative
     return unit
 
 
-def unit_rows(rows: Array, nonnegative: bool = False) -> Array:
-    """Rows over their norms, negative entries at zero before if asked for; zero rows are left
-    out."""
-    rows = np.maximum(rows, 0) if nonnegative else rows
-    peak = np.abs(rows).max(axis=1, initial=0.0)
-    live = (peak > 0) & np.isfinite(peak)
-    rows = rows[live] / peak[live, None]
-    unit: Array = rows / np.linalg.norm(rows, axis=1, keepdims=True)
-    return unit
+def directions(rows: Array, nonnegative: bool = False) -> Array:
+    """Return the rows that are not zero at unit norm, with `nonnegative` their positive parts."""
+    unit, norms = unit_rows(np.maximum(rows, 0) if nonnegative else rows)
+    return unit[norms > 0]
 
 
 def _loud(rows: Array) -> Array:
-    peak = float(np.abs(rows).max(initial=0.0)) or 1.0
-    norms = np.linalg.norm(rows / peak, axis=1)
+    norms = row_norms(rows)
     loud: Array = norms > LOUD * np.median(norms) if len(norms) else norms > 0
     return loud
 

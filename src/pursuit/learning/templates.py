@@ -8,7 +8,7 @@ import numpy as np
 
 from pursuit.atoms.shifts import Shifts, alike
 from pursuit.base.errors import InputError
-from pursuit.base.lengths import scale, squarable
+from pursuit.base.scaling import check_range
 from pursuit.base.validation import Array, count, extent, real_array
 from pursuit.objectives.quadratic import SquaredDistance
 from pursuit.solving.driver import solve
@@ -101,7 +101,7 @@ def learn_templates(
     rounds = count("rounds", rounds, minimum=1)
     if not b.any():
         raise InputError("signal: it is silent; expected something to learn from")
-    squarable("signal", b)
+    check_range("signal", b)
     if K > 1 and np.prod(sizes) == 1:
         raise InputError(f"n_templates: templates of one sample are all one; expected 1, got {K}")
     pieces = int(np.prod(_windows(b, sizes).shape[: b.ndim]))
@@ -153,8 +153,8 @@ def _windows(b: Array, sizes: tuple[int, ...]) -> Array:
 
 
 def _energies(b: Array, sizes: tuple[int, ...]) -> Array:
-    """The energy of every piece, in units in which squares are numbers."""
-    sums = (b.astype(np.float64) / scale(b)) ** 2
+    """Return the energy of every piece."""
+    sums = b.astype(np.float64) ** 2
     for axis, size in enumerate(sizes):
         padded = np.insert(np.cumsum(sums, axis=axis), 0, 0.0, axis=axis)
         ends = [slice(size, None) if a == axis else slice(None) for a in range(b.ndim)]
@@ -192,7 +192,7 @@ def _centred(template: Array, shape: tuple[int, ...]) -> Array:
     """
     if not template.any():
         return template
-    energy, moved = (template.astype(np.float64) / scale(template)) ** 2, template
+    energy, moved = template.astype(np.float64) ** 2, template
     for axis in np.flatnonzero(np.less(template.shape, shape)):
         size = template.shape[axis]
         along = energy.sum(axis=tuple(a for a in range(template.ndim) if a != axis))
@@ -215,7 +215,7 @@ def _fitted(atoms: Shifts, result: Result, b: Array) -> Array:
     weights = np.repeat(result.weights.astype(np.float64), size)
     spread = csr_array((weights, (where.ravel(), columns.ravel())), shape=(b.size, K * size))
     normal = (spread.T @ spread).toarray()
-    normal[np.diag_indices(K * size)] += RIDGE * max(normal.max(), np.finfo(float).tiny)
+    normal[np.diag_indices(K * size)] += RIDGE * (normal.max() or 1.0)
     best = np.linalg.solve(normal, spread.T @ b.reshape(-1).astype(np.float64))
     fitted = atoms.given(best.reshape(atoms.templates.shape)).astype(b.dtype)
     return _renewed(fitted, b - result.x)
