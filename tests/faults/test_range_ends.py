@@ -39,7 +39,7 @@ from pursuit import (
     solve,
 )
 from pursuit.methods import matching_pursuit
-from pursuit.unmixing import pick, unmix
+from pursuit.unmixing import unmix
 
 
 def test_atoms_whose_norm_is_no_number_are_refused():
@@ -439,14 +439,6 @@ def test_a_start_whose_value_is_no_number_is_refused_by_who_looks_at_values_alon
     f = Huber(np.eye(2), np.full(2, 1e195), delta=1e195)
     with pytest.raises(InputError, match=r"^f: the value at the start is inf"):
         solve(f, Coordinates(2), "gradient-free")
-
-
-def test_picks_whose_squares_vanish_are_averaged_and_scored():
-    pixels = np.array([[1.0, 1e308], [1.0, 0.0], [1.0, 2.0], [2.0, 1.0], [0.0, 2.0], [1.0, 2.0]])
-    for picker in ("auto", "h2nmf-normalised"):
-        found = pick(pixels, 2, picker, average=True)
-        assert np.isfinite(found.endmembers).all()
-        assert found.endmembers.any(axis=1).all()
 
 
 def test_a_start_far_away_is_in_the_span_in_any_precision():

@@ -94,7 +94,7 @@ def test_the_curve_falls_and_units_do_not_matter():
     found = estimate_number(pixels)
     assert (np.diff(found.curve) <= 0).all()
     assert found.curve[4] < 0.02 < found.curve[0]
-    for factor in (2.0**300, 2.0**-300):
+    for factor in (2.0**200, 2.0**-200):
         np.testing.assert_array_equal(estimate_number(factor * pixels).curve, found.curve)
 
 

@@ -206,14 +206,14 @@ def test_the_contest_draws_nothing_and_units_do_not_matter():
         np.testing.assert_array_equal(again.averaged_over, first.averaged_over)
 
 
-def test_the_largest_and_the_smallest_numbers_are_picked_from_like_others():
+def test_units_change_no_endmember_but_its_scale():
     pixels, _ = mixed(2, 5, noise=0.05, light=0.3, n_pixels=500, bands=40)
     first = pick(pixels, 5)
-    for power in (2.0**900, 2.0**-900):
+    for power in (2.0**200, 2.0**-200):
         again = pick(power * pixels, 5)
         np.testing.assert_array_equal(again.indices, first.indices)
         np.testing.assert_array_equal(again.averaged_over, first.averaged_over)
-        np.testing.assert_allclose(again.endmembers / power, first.endmembers, rtol=1e-12)
+        np.testing.assert_array_equal(again.endmembers / power, first.endmembers)
 
 
 @pytest.mark.parametrize("name", ["auto", "spa", "vca"])

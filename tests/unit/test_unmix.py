@@ -63,7 +63,7 @@ def test_unconstrained_abundances_are_the_shortest_where_endmembers_depend_on_ea
 
 
 @BAD_FIT
-@given(seed=st.integers(0, 1000), exponent=st.sampled_from([-200, -20, 0, 20, 200]))
+@given(seed=st.integers(0, 1000), exponent=st.sampled_from([-60, -20, 0, 20, 60]))
 def test_residuals_and_angles_are_those_of_their_definitions_in_any_unit(seed, exponent):
     noisy = np.random.default_rng(seed).normal(1, 1, (20, 4))
     factor = 10.0**exponent

@@ -22,6 +22,7 @@ from pursuit.experiments.verdicts import (
     iteration_ratio,
     judge,
 )
+from pursuit.plots import HUGE
 
 FORMAT = 2
 """Version of the JSON document."""
@@ -162,7 +163,7 @@ def _scene_losses(panels: list[Panel]) -> str:
 
 def _at(panel: Panel, losses: Array, t: int) -> float:
     """Return the loss at an iteration, between two records by the logarithms of both."""
-    logs = np.log(np.maximum(losses[1:], np.finfo(float).tiny))
+    logs = np.log(np.maximum(losses[1:], 1 / HUGE))
     return float(np.exp(np.interp(np.log(t), np.log(panel.grid[1:]), logs)))
 
 

@@ -11,6 +11,7 @@ import numpy as np
 from pursuit.base.archive import whole_file
 from pursuit.base.errors import InputError, PursuitError
 from pursuit.base.memory import memory_for
+from pursuit.base.scaling import RANGE
 from pursuit.base.validation import Array, in_rows, positive
 from pursuit.files.arrays import existing_file, reading
 from pursuit.files.npy import open_npy
@@ -90,7 +91,7 @@ def _fits_wav(sound: Sound) -> None:
     if len(rows) * 4 * sound.rate >= 2**32:
         raise InputError(f"out: {sound.rate:g} samples a second are too many for .wav; {instead}")
     largest = np.abs(rows).max()
-    if largest > np.finfo(np.float32).max:
+    if largest > RANGE[np.dtype(np.float32)][1]:
         raise InputError(f"out: samples of up to {largest:g} are too large for .wav; {instead}")
 
 

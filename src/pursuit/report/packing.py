@@ -238,9 +238,8 @@ def _sum_of_squares(values: Array) -> float:
 
 def _bits(deviations: Array, step: float) -> float:
     """About what the scores of one spectrum take, in bits."""
-    with np.errstate(divide="ignore"):
-        each = np.log2(deviations / step) + GAUSSIAN_BITS
-    return float(np.maximum(each, 0).sum())
+    least = 2.0**-GAUSSIAN_BITS  # a narrower score takes no bits
+    return float((np.log2(np.maximum(deviations / step, least)) + GAUSSIAN_BITS).sum())
 
 
 def _in_steps(scores: Array, step: float) -> Array:

@@ -58,8 +58,9 @@ def averaged(pixels: Array, extraction: Extraction) -> Extraction:
 
 def _reach(noise: float, lengths: Array, length: float) -> Array:
     """The angle up to which pixels of some lengths are equal to one of a certain length."""
-    with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
-        reach: Array = np.minimum(REACH * np.hypot(noise / lengths, noise / length), WIDEST)
+    # A pixel of zeros is at a right angle to all others, whatever its reach.
+    safe = np.where(lengths > 0, lengths, 1.0)
+    reach: Array = np.minimum(REACH * np.hypot(noise / safe, noise / (length or 1.0)), WIDEST)
     return reach
 
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from pursuit.atoms.dictionary import Dictionary
 from pursuit.unmixing.extraction import Array
-from pursuit.unmixing.rows import evenly_spaced, exponents, unit_rows
+from pursuit.unmixing.rows import evenly_spaced, unit_rows
 
 METHODS = (
     "matching-pursuit",
@@ -65,8 +65,6 @@ def convergence(pixels: Array, endmembers: Array, *, seed: int = 0) -> Convergen
     from pursuit.methods import NAMED
 
     signals = evenly_spaced(pixels, SAMPLE).astype(np.float64)
-    # Over one power of two no square leaves the range of numbers.
-    signals = np.ldexp(signals, -int(exponents(signals).max()))
     matrix, _ = unit_rows(endmembers[endmembers.any(axis=1)])
     field = Field(Dictionary(matrix), signals)
     grid = np.unique(np.geomspace(1, ITERATIONS, POINTS).round().astype(np.int64))

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pursuit.base.errors import InputError
+from pursuit.base.scaling import check_range, power_of_two
 from pursuit.base.validation import count, real_array
 
 Array = NDArray[Any]
@@ -86,20 +87,17 @@ class Extraction:
 def checked_pixels(pixels: object, r: object) -> tuple[Array, int]:
     """`pixels` as finite rows of numbers, and `r` as a number of rows that can be picked."""
     rows = real_array("pixels", pixels, ndim=2)
+    check_range("pixels", rows, "pixel")
     number = count("r", r, 1)
     if number > len(rows):
         raise InputError(f"r: expected at most the number of pixels, {len(rows)}, got {number}")
     return rows, number
 
 
-def bring_near_one(work: Array) -> Array:
-    """Scale `work` in place so that its largest entry is near 1: no square overflows or vanishes.
-
-    The factor is a power of two: it changes no digit, hence no comparison made later.
-    """
-    exponent = np.frexp(max(work.max(), -work.min()))[1]
-    work *= np.ldexp(1.0, min(-exponent, 1023))
-    return work
+def scaled_to_one(rows: Array) -> Array:
+    """Return a copy of rows in float64, over the power of two next to their largest magnitude."""
+    copy: Array = np.divide(rows, power_of_two(rows), dtype=np.float64)
+    return copy
 
 
 def stopped_early(pixels: Array, r: int, found: int, reason: str, stacklevel: int = 3) -> None:

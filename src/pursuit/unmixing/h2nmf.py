@@ -12,24 +12,22 @@ from dataclasses import dataclass
 import numpy as np
 from threadpoolctl import threadpool_limits
 
+from pursuit.base.scaling import row_norms
+from pursuit.base.tolerances import tolerances
 from pursuit.unmixing.extraction import (
     Array,
     Extraction,
     Integers,
-    bring_near_one,
     checked_pixels,
+    scaled_to_one,
     stopped_early,
 )
-from pursuit.unmixing.rows import row_norms
 from pursuit.unmixing.spa import projection_picks
 
 UNSPLIT = "no cluster can be split any further"
 THRESHOLDS = np.arange(101) / 100
 WINDOW = 0.05
 """Half the width in which the density of pixels around a threshold is counted."""
-
-FLAT = 1e-12
-"""A spectrum whose deviation from its mean is below this share of its norm is constant."""
 
 
 def h2nmf(pixels: object, r: int) -> Extraction:
@@ -56,7 +54,8 @@ def h2nmf(pixels: object, r: int) -> Extraction:
         ``indices``, ``endmembers`` (rows of `pixels`) and ``labels``, in the order of the leaves.
     """
     rows, r = checked_pixels(pixels, r)
-    labels, indices = clusters(np.maximum(rows, 0, dtype=np.float64), r)
+    work = scaled_to_one(rows)
+    labels, indices = clusters(np.maximum(work, 0, out=work), r)
     if len(indices) < r:
         stopped_early(rows, r, len(indices), UNSPLIT)
     return Extraction(indices=indices, endmembers=rows[indices], labels=labels, method="H2NMF")
@@ -65,10 +64,9 @@ def h2nmf(pixels: object, r: int) -> Extraction:
 def clusters(work: Array, r: int) -> tuple[Integers, Integers]:
     """Return the label of every pixel and the index of the pixel that represents each cluster.
 
-    `work` holds non-negative pixels in float64, which are scaled in place. There are fewer than
-    `r` clusters where none can be split any further.
+    `work` holds non-negative pixels in float64. There are fewer than `r` clusters where none can be
+    split any further.
     """
-    work = bring_near_one(work)
     # One thread: the products are small, and sums in a fixed order make the picks reproducible.
     with threadpool_limits(1, "blas"):
         leaves = _grow(work, r)
@@ -145,7 +143,8 @@ def _shares(cluster: Array, directions: Array) -> Array:
     picks = projection_picks(flat, 2)
     corners[: len(picks)] = np.maximum(flat[picks] @ directions.T, 0)
     weights = _two_weights(cluster @ corners.T, corners @ corners.T)
-    return np.asarray(weights[:, 0] / (weights.sum(axis=1) + 1e-16))
+    total = weights.sum(axis=1)
+    return np.asarray(weights[:, 0] / np.where(total > 0, total, 1.0))
 
 
 def _two_weights(b: Array, gram: Array) -> Array:
@@ -159,7 +158,7 @@ def _two_weights(b: Array, gram: Array) -> Array:
     second_better = alone[:, 1] * norms[1] > alone[:, 0] * norms[0]
     weights = np.where(np.column_stack([second_better, ~second_better]), 0.0, alone)
     sine2 = 1 - (gram[0, 1] / (safe[0] * safe[1])) ** 2
-    if norms.min() > 0 and sine2 > 4 * np.finfo(float).eps:
+    if norms.min() > 0 and sine2 > tolerances(np.float64).dependent:
         free = np.linalg.solve(gram, b.T).T
         both = (free >= 0).all(axis=1)
         weights[both] = free[both]
@@ -190,7 +189,8 @@ def _representative(work: Array, leaf: _Leaf) -> int:
     lengths = row_norms(centred)
     centred -= centred.mean(axis=1, keepdims=True)
     norms = row_norms(centred)
-    curved = norms > FLAT * lengths
+    # A spectrum that the constant one explains up to rounding has no angle.
+    curved = norms**2 > tolerances(np.float64).dependent * lengths**2
     cosine = np.full(len(centred), -np.inf)
     cosine[curved] = (centred if curved.all() else centred[curved]) @ u / norms[curved]
     return int(leaf.members[np.argmax(cosine)])

@@ -21,13 +21,7 @@ from pursuit.unmixing.extraction import (
     stopped_early,
 )
 from pursuit.unmixing.h2nmf import UNSPLIT, clusters, h2nmf
-from pursuit.unmixing.rows import (
-    SAFE,
-    evenly_spaced,
-    evenly_spaced_indices,
-    exponents,
-    unit_rows,
-)
+from pursuit.unmixing.rows import evenly_spaced, evenly_spaced_indices, unit_rows
 from pursuit.unmixing.scene import spectra_of
 from pursuit.unmixing.spa import spa, spa_constant, spa_normalised
 from pursuit.unmixing.vca import vca
@@ -108,10 +102,6 @@ def _in_whole_scene(sampled: Extraction, sample: Integers, n_pixels: int) -> Ext
 
 def _pick(rows: Array, r: int, picker: str, average: bool, seed: int) -> Extraction:
     """Pick endmembers from rows that are all looked at."""
-    exponent = int(exponents(rows).max())
-    if exponent > SAFE:
-        found = _pick(np.ldexp(rows, -exponent), r, picker, average, seed)
-        return _in_units_of(rows, found, exponent)
     # One thread: sums in a fixed order make the picks those of any machine.
     with threadpool_limits(1, "blas"):
         if picker == "auto":
@@ -121,15 +111,6 @@ def _pick(rows: Array, r: int, picker: str, average: bool, seed: int) -> Extract
         else:
             found = PICKERS[picker](rows, r)
         return averaged(rows, found) if average else found
-
-
-def _in_units_of(rows: Array, found: Extraction, exponent: int) -> Extraction:
-    """What was found on rows over a power of two; picked pixels are those of `rows` to the bit."""
-    spectra = rows[found.indices]
-    if found.averaged_over is not None:
-        several = found.averaged_over > 1
-        spectra[several] = np.ldexp(found.endmembers[several], exponent)
-    return replace(found, endmembers=spectra)
 
 
 def contest(pixels: Array, r: int) -> Extraction:

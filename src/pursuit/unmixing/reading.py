@@ -29,14 +29,17 @@ from pursuit.unmixing.georeference import envi_georeference
 from pursuit.unmixing.geotiff import SUFFIXES, read_geotiff
 from pursuit.unmixing.layouts import unfold
 from pursuit.unmixing.raw import RawScene, say_unapplied
-from pursuit.unmixing.rows import BLOCK
 from pursuit.unmixing.scene import Scene
 from pursuit.unmixing.side_files import read_bad_bands, read_wavelengths
 
+BLOCK = 1024
+"""Pixels that are compared with the no-data value together."""
 BANDS_NAMED = 10
 """How many band numbers a message lists at most."""
 
 
+# A number that is not finite is named with its band, and no NumPy warning comes before.
+@np.errstate(over="ignore", invalid="ignore")
 def read_scene(
     path: str | os.PathLike[str],
     *,
@@ -96,9 +99,8 @@ def read_scene(
     pixels = np.ascontiguousarray(pixels if valid.all() else pixels[valid])
     divisor = _divisor(scale, raw)
     if divisor != 1:
-        with np.errstate(over="ignore", invalid="ignore"):
-            # In place where the array is that of the reader, which nobody else holds.
-            pixels = np.divide(pixels, divisor, out=pixels if pixels.flags.writeable else None)
+        # In place where the array is that of the reader, which nobody else holds.
+        pixels = np.divide(pixels, divisor, out=pixels if pixels.flags.writeable else None)
     _refuse_holes(raw.path, pixels, good + 1)
     return Scene(
         pixels=pixels,
@@ -217,8 +219,7 @@ def _with_data(path: Path, pixels: Array, nodata: float | None) -> Array:
     """True for the pixels that do not have the no-data value in any band."""
     if nodata is None:
         return np.ones(len(pixels), dtype=bool)
-    with np.errstate(over="ignore"):  # the largest float32, written with more digits than it has
-        value = np.asarray(nodata).astype(pixels.dtype)
+    value = np.asarray(nodata).astype(pixels.dtype)
     valid = np.empty(len(pixels), dtype=bool)
     for start in range(0, len(pixels), BLOCK):
         part = pixels[start : start + BLOCK]

@@ -23,7 +23,7 @@ def matching_scale(pixels: Array, endmembers: Array, said: float | None = None) 
     """
     _, sums = shares_of_any_sum(pixels, endmembers)
     median = float(np.median(sums)) if len(sums) else 1.0
-    if not (np.isfinite(median) and median > 0):
+    if median == 0:
         raise InputError("scale: no scale makes these endmembers fit the scene")
     if said is not None and abs(np.log10(median / said)) <= HALF_A_POWER:
         return said
@@ -40,6 +40,5 @@ def shares_of_any_sum(pixels: Array, endmembers: Array) -> tuple[float, Array]:
         return float(len(unit) > 0), np.zeros(len(unit))
     atoms, lengths = unit_rows(endmembers[endmembers.any(axis=1)])
     fits = nonnegative_fits(unit, atoms, progress=False)
-    with np.errstate(over="ignore", invalid="ignore"):  # of units that are far apart
-        sums = (fits.coefficients @ (lengths.min() / lengths)) * (norms / lengths.min())
-    return float(fits.residual_norms.mean()), np.nan_to_num(sums, nan=0.0)  # 0 · inf is 0
+    sums = (fits.coefficients @ (1 / lengths)) * norms
+    return float(fits.residual_norms.mean()), sums

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from pursuit.base.errors import InputError
+from pursuit.base.scaling import check_range
 from pursuit.base.validation import positive, real_array
 from pursuit.unmixing.extraction import Array, Integers
 from pursuit.unmixing.georeference import Georeference
@@ -144,4 +145,6 @@ class Scene:
 def spectra_of(pixels: object) -> tuple[Array, Scene | None]:
     """Spectra as rows, and the scene that they are of if one was given."""
     scene = pixels if isinstance(pixels, Scene) else None
-    return real_array("pixels", pixels if scene is None else scene.pixels, ndim=2), scene
+    rows = real_array("pixels", pixels if scene is None else scene.pixels, ndim=2)
+    check_range("pixels", rows, "pixel")
+    return rows, scene

@@ -5,12 +5,13 @@ from __future__ import annotations
 import numpy as np
 
 from pursuit.base.errors import InputError
+from pursuit.base.scaling import power_of_two, row_norms
 from pursuit.unmixing.extraction import (
     Array,
     Extraction,
     Integers,
-    bring_near_one,
     checked_pixels,
+    scaled_to_one,
     stopped_early,
 )
 from pursuit.unmixing.rows import unit_rows
@@ -44,7 +45,7 @@ def spa(pixels: object, r: int) -> Extraction:
         In the order of the picks; ``labels`` is None.
     """
     rows, r = checked_pixels(pixels, r)
-    picks = spanning_picks(bring_near_one(rows.astype(np.float64)), r)
+    picks = spanning_picks(scaled_to_one(rows), r)
     return Extraction(indices=picks, endmembers=rows[picks], labels=None, method="SPA")
 
 
@@ -69,9 +70,8 @@ def spa_constant(pixels: object, r: int) -> Extraction:
     """
     rows, r = checked_pixels(pixels, r)
     work = np.zeros((len(rows), rows.shape[1] + 1))
-    work[:, :-1] = rows
-    bring_near_one(work)
-    work[:, -1] = np.sqrt(np.einsum("ij,ij->i", work, work).max())
+    np.divide(rows, power_of_two(rows), out=work[:, :-1])
+    work[:, -1] = row_norms(work).max()
     picks = spanning_picks(work, r)
     method = "SPA with a constant band"
     return Extraction(indices=picks, endmembers=rows[picks], labels=None, method=method)

@@ -13,24 +13,22 @@ import numpy as np
 
 from pursuit.base.cores import thread_count
 from pursuit.base.errors import InputError
+from pursuit.base.scaling import check_range, row_norms
 from pursuit.base.threads import for_each_block
+from pursuit.base.tolerances import tolerances
 from pursuit.base.validation import count, one_of, real_array
 from pursuit.unmixing.diagnosis import complaint
 from pursuit.unmixing.extraction import Array, Extraction
 from pursuit.unmixing.labelled import is_labelled, silently, unmix_labelled
-from pursuit.unmixing.rows import exponents, unit_rows
+from pursuit.unmixing.rows import unit_rows
 from pursuit.unmixing.scene import spectra_of
 from pursuit.unmixing.unmixed import Unmixing, endmember_names, mean_ratio
 
 if TYPE_CHECKING:
     from xarray import DataArray, Dataset
 
-LARGEST = 1e250
-"""The largest number that a pixel or an endmember may hold."""
 CORRECTIONS = 3
 """Each divides what rounding left by the inverse of eps times the condition of the endmembers."""
-DEPENDENT = 64 * float(np.finfo(np.float64).eps)
-"""A direction of endmembers at unit norm below this share of their main one is rounding."""
 CHUNK = 2**15
 """Pixels copied together where only some are fitted: a multiple of the blocks of the fits."""
 BLOCK = 1024
@@ -182,10 +180,9 @@ def _checked(pixels: Array, endmembers: object, constraint: str) -> Array:
         raise InputError(
             f"endmembers: expected {pixels.shape[1]} bands as in the pixels, got {spectra.shape[1]}"
         )
+    check_range("endmembers", spectra, "endmember")
     if constraint != "sum-to-one":
         _refuse_zeros(spectra)
-    _refuse_huge("pixels", pixels)
-    _refuse_huge("endmembers", spectra)
     return spectra
 
 
@@ -215,7 +212,7 @@ def _free(job: _UnmixTask) -> Array:
     nearly depend on each other.
     """
     unit, norms = unit_rows(job.endmembers)
-    inverse = np.linalg.pinv(unit, rcond=DEPENDENT)
+    inverse = np.linalg.pinv(unit, rcond=tolerances(np.float64).rank * max(unit.shape))
     dtype = np.result_type(job.pixels, job.endmembers)
     abundances = np.empty((len(job.pixels), len(unit)), dtype)
 
@@ -225,23 +222,12 @@ def _free(job: _UnmixTask) -> Array:
         shares = y @ inverse
         for _ in range(CORRECTIONS):
             shares += (y - shares @ unit) @ inverse
-        with np.errstate(over="ignore"):
-            abundances[here] = shares / norms
-        _refuse_endless(abundances[here], here.start)
+        abundances[here] = shares / norms
 
     for_each_block(
         -(-len(job.pixels) // BLOCK), lambda: block, thread_count(job.threads), brief=True
     )
     return abundances
-
-
-def _refuse_endless(abundances: Array, start: int) -> None:
-    if not np.isfinite(abundances).all():
-        pixel = start + int(np.argmin(np.isfinite(abundances).all(axis=1)))
-        raise InputError(
-            f"endmembers: the abundances in pixel {pixel} are outside the range of "
-            f"{abundances.dtype}; expected pixels and endmembers of nearer scales"
-        )
 
 
 def _non_negative(job: _UnmixTask) -> Array:
@@ -269,8 +255,7 @@ def _sum_at_most_one(job: _UnmixTask) -> Array:
     from pursuit.encoding.nonnegative import simplex_fits
 
     shares = _non_negative(job)
-    with np.errstate(over="ignore"):  # such sums are above one
-        over = np.flatnonzero(shares.sum(axis=1) > 1)
+    over = np.flatnonzero(shares.sum(axis=1) > 1)
     finished = np.ones(len(over), dtype=bool)
     for start in range(0, len(over), CHUNK):  # never a copy of the whole scene
         here = slice(start, start + CHUNK)
@@ -319,13 +304,6 @@ def _refuse_zeros(endmembers: Array) -> None:
         )
 
 
-def _refuse_huge(name: str, rows: Array) -> None:
-    """Sums of numbers up to `LARGEST` and of their products with abundances are numbers too."""
-    largest = max(float(rows.max()), -float(rows.min()))
-    if largest > LARGEST:
-        raise InputError(f"{name}: expected numbers up to {LARGEST:g}, got {largest:.4g}")
-
-
 def _say_unfinished(finished: Array) -> None:
     left = np.count_nonzero(~finished)
     if left:
@@ -359,8 +337,4 @@ def _compare(pixels: Array, fits: Array) -> tuple[Array, Array, Array]:
     u, norms = unit_rows(pixels)
     v, _ = unit_rows(fits)
     angles = 2 * np.arctan2(np.linalg.norm(u - v, axis=1), np.linalg.norm(u + v, axis=1))
-    exponent = exponents(pixels, fits)
-    difference = np.ldexp(pixels.astype(np.float64), -exponent[:, None])
-    difference -= np.ldexp(fits, -exponent[:, None])
-    residuals = np.ldexp(np.linalg.norm(difference, axis=1), exponent)
-    return residuals, angles, norms
+    return row_norms(pixels - fits), angles, norms

@@ -12,7 +12,6 @@ import numpy as np
 from pursuit.base import html
 from pursuit.base.archive import whole_file
 from pursuit.base.errors import InputError
-from pursuit.base.lengths import length
 from pursuit.base.paths import path_of
 from pursuit.base.validation import count, shown
 from pursuit.unmixing.exports import CUBE_ENDINGS, one_of_endings, save_cube, save_spectra
@@ -72,11 +71,8 @@ class Unmixing:
     @cached_property
     def relative_error(self) -> float:
         """‖pixels − fits‖ / ‖pixels‖ over the whole scene; 0 for a scene of zeros."""
-        largest = float(self.pixel_norms.max())
-        if largest == 0:
-            return 0.0
-        residuals, norms = self.residual_norms / largest, self.pixel_norms / largest
-        return length(residuals) / length(norms)
+        whole = float(np.linalg.norm(self.pixel_norms))
+        return float(np.linalg.norm(self.residual_norms)) / whole if whole else 0.0
 
     @cached_property
     def mean_relative_residual(self) -> float:
@@ -185,8 +181,7 @@ class Unmixing:
 def mean_ratio(residual_norms: Array, pixel_norms: Array) -> float:
     """The mean of residual over pixel norms where these are not zero; 0 if all are."""
     some = pixel_norms > 0
-    with np.errstate(over="ignore"):
-        return float(np.mean(residual_norms[some] / pixel_norms[some])) if some.any() else 0.0
+    return float(np.mean(residual_norms[some] / pixel_norms[some])) if some.any() else 0.0
 
 
 def endmember_names(given: Sequence[str], r: int) -> tuple[str, ...]:

@@ -10,13 +10,14 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from pursuit.base.errors import InputError
+from pursuit.base.tolerances import tolerances
 from pursuit.base.validation import count
 from pursuit.unmixing.extraction import (
     Array,
     Extraction,
     Integers,
-    bring_near_one,
     checked_pixels,
+    scaled_to_one,
     stopped_early,
 )
 
@@ -54,7 +55,7 @@ def vca(pixels: object, r: int, *, seed: int = 0) -> Extraction:
         raise InputError(f"r: expected at most the number of bands, {rows.shape[1]}, got {r}")
     rng = np.random.default_rng(count("seed", seed))
     with threadpool_limits(1, "blas"):
-        points = _projected(bring_near_one(rows.astype(np.float64)), r)
+        points = _projected(scaled_to_one(rows), r)
         picks = _extremes(points, rng)
     if not len(picks):
         raise InputError("pixels: expected some that are not zero, got none")
@@ -90,7 +91,7 @@ def _signal_to_noise(work: Array, components: Array, mean: Array) -> float:
     power = np.square(work).sum() / len(work)
     kept = np.square(components).sum() / len(work) + mean @ mean
     signal, noise = kept - r / bands * power, power - kept
-    if noise <= np.finfo(float).eps * power:
+    if noise <= tolerances(np.float64).equal * power:
         return np.inf
     return float(10 * np.log10(signal / noise)) if signal > 0 else -np.inf
 
