@@ -9,7 +9,6 @@ from pursuit import Book, Gabor, InputError, SquaredDistance, decompose, plots, 
 from pursuit.base.archive import save_archive
 from pursuit.decomposing.book import COLUMNS, facts
 from pursuit.decomposing.book_files import BOOK
-from pursuit.decomposing.decomposition import QUIETEST
 from pursuit.decomposing.pictures import density
 
 RATE = 8000
@@ -111,22 +110,13 @@ def test_the_ends_of_a_signal_are_reached():
     assert book.snr(noise) >= 40
 
 
-@pytest.mark.parametrize("unit", [2.0**-1000, 2.0**900])
+@pytest.mark.parametrize("unit", [2.0**-200, 2.0**200])
 def test_the_unit_of_a_signal_changes_its_amplitudes_alone(unit):
     plain, other = (decompose(soft(300) * scale, 1.0, 15) for scale in (1.0, unit))
     assert np.array_equal(other.amplitude, plain.amplitude * unit)
     for name in COLUMNS[:-1]:
         assert np.array_equal(getattr(other, name), getattr(plain, name))
     assert other.reached == plain.reached
-
-
-def test_the_quietest_signal_that_is_taken_apart_reaches_what_its_book_says():
-    quiet = soft(300)
-    quiet *= QUIETEST / np.abs(quiet).max()
-    book = decompose(quiet, 1.0, 30)
-    unit = 2.0**1000  # so that the ratio of norms loses no digits
-    rest = np.linalg.norm(unit * quiet - unit * book.rebuild())
-    assert 20 * np.log10(np.linalg.norm(unit * quiet) / rest) == pytest.approx(book.reached[0])
 
 
 def test_a_book_of_some_atoms_is_a_book(found):
@@ -283,22 +273,16 @@ def test_a_table_whose_lines_end_as_on_windows_is_the_same_book(tmp_path):
 
 BAD = np.full(500, np.nan)
 WRONG = [
-    ((np.zeros(500), 1.0), {}, "signal: it is silent, all samples are 0"),
-    ((np.array([soft(), 0 * soft()]), 1.0), {}, "signal: channel 1 is silent"),
+    ((np.zeros(500), 1.0), {}, "signal must have a sample that is not zero"),
     (
-        (np.array([2 * soft(), 5e-324 + 0 * soft()]), 1.0),
-        {"shared": True},
-        "signal: channel 1 is silent",
-    ),
-    (
-        (np.array([soft(), 1e-320 * soft()]), 1.0),
+        (np.array([soft(), 0 * soft()]), 1.0),
         {},
-        "signal: channel 1 is silent, float64 keeps few digits of numbers below 2.23e-308",
+        "signal must have a sample that is not zero, got zeros alone in channel 1",
     ),
     (
-        (np.array([1e300 * soft(), 1e-10 * soft()]), 1.0),
-        {"shared": True},
-        "signal: channel 1 is silent beside another, float64 keeps few digits",
+        (np.array([soft(), 1e-80 * soft()]), 1.0),
+        {},
+        "signal must be zero or have its largest magnitude from 1e-70 to 1e+70, got",
     ),
     ((BAD, 1.0), {}, "signal: expected finite numbers, got nan at (0,)"),
     ((soft(50), 1.0), {}, "signal: 50 samples are shorter than a window; expected at least 64"),

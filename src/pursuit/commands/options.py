@@ -79,7 +79,7 @@ def translated(text: str, names: dict[str, str]) -> str:
     for name, option in names.items():
         word = re.escape(name)
         patterns = {
-            rf"^{word}(?=[:,]| must be )": option,  # the argument that a message begins with
+            rf"^{word}(?=[:,]| must )": option,  # the argument that a message begins with
             rf"(?<=\bits ){word}(?= is\b)": option,
             rf"\b{word}=(?=[\w('])": f"{option} ",
             rf"\b{word}=": option,

@@ -13,7 +13,7 @@ import numpy as np
 from pursuit.atoms.frames import WIDTH
 from pursuit.base import html
 from pursuit.base.errors import InputError
-from pursuit.base.precision import norm
+from pursuit.base.scaling import check_range
 from pursuit.base.validation import Array, real_array, shown
 
 if TYPE_CHECKING:
@@ -119,11 +119,12 @@ class Book:
     def snr(self, signal: object) -> Array:
         """20 log₁₀(‖signal‖/‖signal − rebuild()‖) of each channel, in dB."""
         given = real_array("signal", signal)
+        check_range("signal", given)
         fit = self.rebuild()
         if given.shape != fit.shape:
             raise InputError(f"signal: expected shape {fit.shape}, got {given.shape}")
         rows, rest = (np.atleast_2d(a) for a in (given, given - fit))
-        return np.array([decibels(norm(s), norm(r)) for s, r in zip(rows, rest, strict=True)])
+        return np.array([decibels(s, r) for s, r in zip(rows, rest, strict=True)])
 
     # Printing, files, pictures --------------------------------------------------------------
 
@@ -190,8 +191,9 @@ def facts(book: Book) -> dict[str, Any]:
     return {name: getattr(book, name) for name in names}
 
 
-def decibels(signal: float, rest: float) -> float:
-    """How far a norm is above another."""
-    if rest == 0:
+def decibels(signal: Array, residual: Array) -> float:
+    """Return the signal-to-noise ratio 20 log₁₀(‖signal‖/‖residual‖)."""
+    above, below = float(np.linalg.norm(signal)), float(np.linalg.norm(residual))
+    if below == 0:
         return inf
-    return 20 * log10(signal / rest) if signal else -inf
+    return 20 * log10(above / below) if above else -inf

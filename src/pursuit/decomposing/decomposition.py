@@ -14,7 +14,7 @@ from pursuit.atoms.gabor import SCALES, Gabor, window_lengths
 from pursuit.base.archive import writable_path
 from pursuit.base.errors import InputError
 from pursuit.base.paths import path_of
-from pursuit.base.precision import norm
+from pursuit.base.scaling import check_range, power_of_two
 from pursuit.base.status import Status
 from pursuit.base.validation import Array, count, flag, positive, real_array
 from pursuit.decomposing.book import Book, decibels, joined
@@ -26,8 +26,6 @@ LOOK = 200
 """Steps between two movements of a progress bar."""
 MOST_DECIBELS = 200.0
 """Beyond this a residual is rounding."""
-QUIETEST = float(np.finfo(np.float64).tiny)
-"""Amplitudes of signals below this are rounded, and rebuild something else than was found."""
 
 
 def decompose(
@@ -100,9 +98,8 @@ def decompose(
     atoms = Gabor(rows.shape[1] + 2 * margin, lengths, hop, channels=parts.shape[1])
     books, shortfalls = [], []
     for k, part in enumerate(parts):
-        # In a unit of its own, a power of two: squares of 1e±200 are no numbers, no bit changes.
-        exponent = int(np.frexp(np.abs(part).max())[1])
-        part = _heard(np.ldexp(part, -exponent), " beside another")
+        power = power_of_two(part)
+        part = part / power
         file = None if checkpoint is None else _file(checkpoint, k if len(parts) > 1 else None)
         result = solve(
             SquaredDistance(np.pad(part, ((0, 0), (margin, margin)))),
@@ -119,7 +116,7 @@ def decompose(
         if not result.status.success and not is_requested:
             shortfalls.append((_reached(result, part, margin), result.status))
         found = _book(result, part, atoms, margin, hertz, k)
-        books.append(replace(found, amplitude=np.ldexp(found.amplitude, exponent)))
+        books.append(replace(found, amplitude=found.amplitude * power))
     if shortfalls:
         message = _shortfall(goal, min(shortfalls, key=lambda pair: pair[0]), limit, max_atoms)
         warnings.warn(message, stacklevel=2)
@@ -129,7 +126,7 @@ def decompose(
 def _reached(result: Result, rows: Array, margin: int) -> float:
     """Return the SNR of a run in dB, over all channels that share its atoms."""
     fit = result.x[:, margin : margin + rows.shape[1]]
-    return decibels(norm(rows), norm(rows - fit))
+    return decibels(rows, rows - fit)
 
 
 def _shortfall(
@@ -166,7 +163,7 @@ def _book(result: Result, rows: Array, atoms: Gabor, margin: int, rate: float, f
         rate,
         length,
         channels,
-        tuple(decibels(norm(row), norm(row - near)) for row, near in zip(rows, fit, strict=True)),
+        tuple(decibels(row, row - near) for row, near in zip(rows, fit, strict=True)),
     )
 
 
@@ -180,26 +177,18 @@ def _rows(signal: object) -> tuple[Array, bool]:
         raise InputError(
             f"signal: expected samples, or channels as rows, got shape {samples.shape}"
         )
-    rows = np.atleast_2d(samples).astype(np.float64)
+    rows = np.atleast_2d(samples)
     if rows.shape[0] > rows.shape[1]:
         raise InputError(
             f"signal: expected channels as rows, got {rows.shape[0]} channels of {rows.shape[1]} "
             "samples; give its transpose"
         )
-    return _heard(rows), samples.ndim == 1
-
-
-def _heard(rows: Array, beside: str = "") -> Array:
-    """The channels, if there is something in each of them that its atoms' amplitudes can tell."""
-    peaks = np.abs(rows).max(axis=1)
-    silent = np.flatnonzero(peaks < QUIETEST)
+    check_range("signal", rows, None if len(rows) == 1 else "channel")
+    silent = np.flatnonzero(~rows.any(axis=1))
     if len(silent):
-        which = "it is" if len(rows) == 1 else f"channel {silent[0]} is"
-        what = "all samples are 0; expected something to find"
-        if peaks[silent[0]] > 0:
-            what = f"float64 keeps few digits of numbers below {QUIETEST:.3g}; expected other units"
-        raise InputError(f"signal: {which} silent{beside}, {what}")
-    return rows
+        where = "" if len(rows) == 1 else f" in channel {silent[0]}"
+        raise InputError(f"signal must have a sample that is not zero, got zeros alone{where}")
+    return rows.astype(np.float64), samples.ndim == 1
 
 
 def _windows(length: int, scales: Sequence[int] | None) -> tuple[int, ...]:
