@@ -32,6 +32,10 @@ class Tolerances:
     certificate: float
     """What a certificate adds for the rounding of its terms, relative to their magnitudes."""
 
+    gradient: float
+    """The error of a gradient over correlated data, relative to the gradient at the start: a fit
+    with a penalty does not get below."""
+
 
 @cache
 def tolerances(dtype: Any) -> Tolerances:
@@ -44,4 +48,5 @@ def tolerances(dtype: Any) -> Tolerances:
         equal=4 * eps,
         rank=eps,
         certificate=64 * 2.0**-52,
+        gradient=100 * eps,
     )

@@ -10,6 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from pursuit.atoms.cone import Cone
 from pursuit.base.errors import InputError
+from pursuit.base.scaling import check_range
 from pursuit.base.validation import Array, count, flag, shown
 from pursuit.encoding import Encoder
 from pursuit.estimators.door import Checked, clipped, numbers, seed, threads
@@ -60,6 +61,7 @@ class Coding(Checked, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         """The rows that codes stand for: ``X @ components_``."""
         check_is_fitted(self)
         codes = numbers("X", X, accept_sparse=True)
+        check_range("X", codes)
         if codes.shape[1] != len(self.components_):
             raise InputError(
                 f"X: expected codes over {len(self.components_)} atoms, got shape {codes.shape}"
@@ -158,6 +160,7 @@ class PursuitCoder(Coding):
 
     def _given(self, features: int) -> Array:
         atoms: Array = numbers("dictionary", self.dictionary)
+        check_range("dictionary", atoms, "atom")
         if atoms.shape[1] != features:
             raise InputError(
                 f"dictionary: expected atoms of {features} entries, as many as X has features, "
@@ -313,6 +316,7 @@ class PursuitDictionary(Coding):
         X, first = _dense(self._rows(X, reset=True)), None
         if self.dict_init is not None:
             first = numbers("dict_init", self.dict_init)
+            check_range("dict_init", first, "atom")
         n = self.n_components
         if n is None:
             n = min(X.shape) if first is None else len(first)

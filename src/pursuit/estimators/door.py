@@ -15,8 +15,9 @@ from sklearn.utils import check_array, check_random_state
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
 from pursuit.base.errors import InputError
+from pursuit.base.scaling import check_range
 from pursuit.base.sparse import sparse_array
-from pursuit.base.validation import Array, as_floats, count, refuse_mask, shown
+from pursuit.base.validation import Array, count, refuse_mask, shown
 
 FLOATS = (np.float64, np.float32)
 """Types that stay what they are; others become the first."""
@@ -41,7 +42,9 @@ class Checked:
         if not reset:
             check_is_fitted(self)
         with checking("X"):
-            return validate_data(self, _sound("X", X), reset=reset, **self._kinds)
+            X = validate_data(self, _sound("X", X), reset=reset, **self._kinds)
+        check_range("X", X, "sample")
+        return X
 
     def _pairs(self, X: Any, y: Any, *, numeric: bool = True, **checks: Any) -> tuple[Any, Array]:
         """X and y to be fitted to; numbers of y are of the type of X."""
@@ -49,9 +52,9 @@ class Checked:
             X, y = _sound("X", X), _sound("y", y)
             X, y = validate_data(self, X, y, y_numeric=numeric, **self._kinds, **checks)
             target = np.asarray(y, X.dtype) if numeric else np.asarray(y)
-        if target.dtype.kind == "f" and not np.isfinite(as_floats(target)).all():
-            of = f"{X.dtype}, the type of X" if numeric else "float64"
-            raise InputError(f"y: expected numbers in the range of {of}")
+        check_range("X", X.T, "feature")
+        if numeric:
+            check_range("y", target)
         return X, target
 
     @property
@@ -99,6 +102,7 @@ def sample_weights(sample_weight: Any, X: Any) -> Array | None:
         weights: Array = _check_sample_weight(
             sample_weight, X, dtype=X.dtype, ensure_non_negative=True
         )
+    check_range("sample_weight", weights)
     if not weights.any():
         raise InputError("sample_weight: expected numbers that are not all zero, got zeros alone")
     return weights

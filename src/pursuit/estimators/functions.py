@@ -8,6 +8,7 @@ import numpy as np
 from scipy.linalg import get_lapack_funcs, solve_triangular
 
 from pursuit.base.errors import InputError
+from pursuit.base.scaling import check_range
 from pursuit.base.validation import Array, real_array
 from pursuit.estimators.door import numbers
 from pursuit.estimators.orthogonal import PursuitLimits, coefficient_path
@@ -62,6 +63,8 @@ def orthogonal_mp(
     y = numbers("y", y, X.dtype, ensure_2d=False)
     if y.ndim > 2 or len(y) != len(X):
         raise InputError(f"y: expected {len(X)} rows, as many as X has, got shape {y.shape}")
+    check_range("X", X.T, "feature")
+    check_range("y", y)
     limits = PursuitLimits.checked(n_nonzero_coefs, tol, X.shape[1], unit_atoms, positive)
     return _answer(X, y.reshape(len(y), -1).T, limits, return_path, return_n_iter)
 
@@ -113,6 +116,8 @@ def orthogonal_mp_gram(
             f"Gram, Xy: expected a square matrix and as many rows, got {gram.shape}, "
             f"{moments.shape}"
         )
+    check_range("Gram", gram)
+    check_range("Xy", moments)
     limits = PursuitLimits.checked(n_nonzero_coefs, tol, n, unit_atoms, positive)
     columns, targets = _factored(gram, moments.reshape(n, -1))
     if limits.tol is not None:

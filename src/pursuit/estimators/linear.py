@@ -6,16 +6,14 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy.special import expit
+from scipy.special import log_expit, logsumexp
 from sklearn.utils.extmath import safe_sparse_dot
 from sklearn.utils.multiclass import check_classification_targets
 
 from pursuit.base.errors import InputError
+from pursuit.base.tolerances import tolerances
 from pursuit.base.validation import Array
 from pursuit.estimators.door import Checked, checking
-
-ULPS = 8
-"""A column whose spread is so many units in the last place of its size is constant."""
 
 
 @dataclass(frozen=True)
@@ -45,7 +43,7 @@ class Features:
         """Measure the columns, samples counting by their weights."""
         mean, size, spread = _moments(X, weights)
         sizes = spread if intercept else size
-        live = np.flatnonzero(sizes > ULPS * np.finfo(X.dtype).eps * size)
+        live = np.flatnonzero(sizes > tolerances(X.dtype).equal * size)
         centred = intercept and not hasattr(X, "tocsc")
         middle = mean if centred else np.zeros_like(mean)
         return Features(X, middle.astype(X.dtype), sizes.astype(X.dtype), live)
@@ -65,21 +63,13 @@ class Features:
 
 
 def _moments(X: Any, weights: Array | None) -> tuple[Array, Array, Array]:
-    """The mean, the root mean square and that about the mean of each column, in float64.
-
-    Powers of two bring columns to entries below one, so that no square leaves the range of floats.
-    """
-    sparse = hasattr(X, "tocsc")
-    double = (X.tocsc() if sparse else X).astype(np.float64)
-    largest = abs(double).max(axis=0)
-    power = np.frexp(largest.toarray().ravel() if sparse else largest)[1]
-    if sparse:
-        double.data = np.ldexp(double.data, -np.repeat(power, np.diff(double.indptr)))
+    """Return the mean of each column, its root mean square and its standard deviation."""
+    is_sparse = hasattr(X, "tocsc")
+    double = (X.tocsc() if is_sparse else X).astype(np.float64, copy=False)
     share = np.full(X.shape[0], 1 / X.shape[0]) if weights is None else weights / weights.sum()
-    share = share.astype(np.float64)
-    measure = _sparse_moments if sparse else _dense_moments
-    mean, square, spread = measure(double if sparse else np.ldexp(double, -power), share)
-    return np.ldexp(mean, power), np.ldexp(square**0.5, power), np.ldexp(spread**0.5, power)
+    measure = _sparse_moments if is_sparse else _dense_moments
+    mean, square, spread = measure(double, share.astype(np.float64))
+    return mean, square**0.5, spread**0.5
 
 
 def _dense_moments(X: Array, share: Array) -> tuple[Array, Array, Array]:
@@ -156,19 +146,17 @@ class LabelPrediction(LinearPrediction):
     def predict_proba(self, X: Any) -> Array:
         """The probability of each class; of several classes, each against the rest, then scaled to
         a sum of one."""
-        return self._shares(self._decide(X))
-
-    @staticmethod
-    def _shares(decided: Array) -> Array:
-        p = expit(decided)
-        if p.shape[1] == 1:
-            return np.column_stack([1 - p, p])
-        total = p.sum(axis=1, keepdims=True)
-        shares: Array = np.where(total > 0, p, 1) / np.where(total > 0, total, p.shape[1])
-        return shares
+        return np.exp(self.predict_log_proba(X))
 
     def predict_log_proba(self, X: Any) -> Array:
-        """The logarithm of `predict_proba`."""
-        with np.errstate(divide="ignore"):
-            logarithm: Array = np.log(self.predict_proba(X))
-        return logarithm
+        """The logarithm of `predict_proba`, which is finite where a probability rounds to zero."""
+        return log_probabilities(self._decide(X))
+
+
+def log_probabilities(decided: Array) -> Array:
+    """Return the logarithm of the probability of each class, a column of `decided` or two."""
+    if decided.shape[1] == 1:
+        return np.column_stack([log_expit(-decided), log_expit(decided)])
+    each = log_expit(decided)
+    normalized: Array = each - logsumexp(each, axis=1, keepdims=True)
+    return normalized

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from math import inf, log
 from typing import Any
 
 import numpy as np
@@ -57,7 +58,7 @@ class Loss:
         """
         fit = 2 * total
         if not self.likelihood:
-            fit = samples * float(np.log(max(fit / samples, np.finfo(np.float64).tiny)))
+            fit = samples * log(fit / samples) if fit > 0 else -inf
         return fit + size * float(np.log(samples))
 
 

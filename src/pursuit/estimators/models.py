@@ -10,7 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from pursuit.base.errors import InputError
 from pursuit.base.validation import Array, positive
-from pursuit.estimators.linear import LabelPrediction, LinearPrediction
+from pursuit.estimators.linear import LabelPrediction, LinearPrediction, log_probabilities
 from pursuit.estimators.losses import LABELS, Loss, response
 from pursuit.estimators.paths import CoefficientPath
 
@@ -83,6 +83,6 @@ class PathLabels(LabelPrediction, ClassifierMixin, PathModel):
 
     def _mean_loss(self, y: Array, decided: Array, weights: Array | None) -> float:
         """The mean of −log of the probability of the true class."""
-        shares = self._shares(decided)[np.arange(len(y)), np.searchsorted(self.classes_, y)]
-        least = np.finfo(shares.dtype).tiny
-        return float(np.average(-np.log(np.maximum(shares, least)), weights=weights))
+        true = np.searchsorted(self.classes_, y)
+        losses = -log_probabilities(decided)[np.arange(len(y)), true]
+        return float(np.average(losses, weights=weights))

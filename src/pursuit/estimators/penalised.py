@@ -13,6 +13,7 @@ from sklearn.exceptions import ConvergenceWarning
 from pursuit.atoms.coordinates import Coordinates
 from pursuit.base.errors import InputError
 from pursuit.base.status import Status
+from pursuit.base.tolerances import tolerances
 from pursuit.base.validation import (
     Array,
     count,
@@ -33,9 +34,6 @@ from pursuit.penalties import L1, NonNegative, Penalty
 from pursuit.solving.driver import solve
 from pursuit.solving.penalty_path import lambda_margin
 from pursuit.solving.results import Result
-
-ULPS = 100
-"""Units in the last place of the first slope that no run gets below."""
 
 
 class Strength(NamedTuple):
@@ -99,7 +97,7 @@ class PenaltySearch:
         constant = self._constant(features, y, weights)
         zero_from = self.top(features, y, weights) * (1 - lambda_margin(X.dtype))
         x = constant if start is None else start
-        tol = max(self.tol, ULPS * float(np.finfo(X.dtype).eps))
+        tol = max(self.tol, tolerances(X.dtype).gradient)
         found, gaps, iterations = [], [], []
         for strength in strengths:
             f = self.loss.make(X, y, strength.l2, weights, self.intercept)
