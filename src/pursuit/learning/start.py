@@ -39,14 +39,14 @@ def first_atoms(signals: Array, n_atoms: int, seed: int, nonnegative: bool) -> A
 
 def given_atoms(start: object, n_atoms: int, shape: tuple[int, ...], nonnegative: bool) -> Array:
     """The user's first atoms as unit rows of float64."""
-    rows = real_array("start", getattr(start, "matrix", start), minimum=2).astype(np.float64)
+    rows = real_array("start", getattr(start, "matrix", start), minimum=2)
     length = int(np.prod(shape))
     if len(rows) != n_atoms or rows.size != n_atoms * length:
         raise InputError(
             f"start: expected {n_atoms} atoms of the signals' shape {shape}, got shape {rows.shape}"
         )
-    rows = rows.reshape(n_atoms, length)
     check_range("start", rows, "atom")
+    rows = rows.reshape(n_atoms, length).astype(np.float64)
     unit = directions(rows, nonnegative)
     if len(unit) < n_atoms:
         zero = int(np.argmin(np.abs(np.maximum(rows, 0) if nonnegative else rows).max(axis=1)))
