@@ -12,6 +12,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from pursuit.atoms.coordinates import Coordinates
 from pursuit.base.errors import InputError
+from pursuit.base.scaling import power_of_two
 from pursuit.base.status import Status
 from pursuit.base.tolerances import tolerances
 from pursuit.base.validation import (
@@ -189,21 +190,35 @@ class PenalisedModel(PathModel):
         )
         X, y = self._checked(X, y)
         weights = sample_weights(sample_weight, X)
-        features = Features.of(X, search.intercept, weights)
+        # The intercept is a column of ones: the others are brought next to it, so that one slope
+        # stands for all in whatever unit the features are.
+        power = power_of_two(X)
+        features = Features.of(X * X.dtype.type(1 / power), search.intercept, weights)
         sides = [side.astype(X.dtype) for side in self._sides(y)]
         total = float(X.shape[0] if weights is None else weights.sum())
         if values is None:
             tops = [search.top(features, side, weights) for side in sides]
-            top = max(tops) * (1 + lambda_margin(X.dtype))
+            top = max(tops) * power * (1 + lambda_margin(X.dtype))
             values = self._grid(top, ratio, total, **grid)
         lambdas = [self._lambda(value, total) for value in values.tolist()]
-        strengths = [Strength(ratio * each, (1 - ratio) * each) for each in lambdas]
-        starts = self._starts(search, features, len(sides))
+        strengths = [
+            Strength(ratio * each / power, (1 - ratio) * each / power**2) for each in lambdas
+        ]
+        starts = self._starts(search, features, len(sides), power)
         found = [
             search(features, side, weights, strengths, start)
             for side, start in zip(sides, starts, strict=True)
         ]
-        self.paths_ = [replace(path, along=self.strength, at=values) for path, _ in found]
+        self.paths_ = [
+            replace(
+                path,
+                along=self.strength,
+                at=values,
+                coefs=path.coefs * X.dtype.type(1 / power),
+                scale=path.scale * X.dtype.type(power),
+            )
+            for path, _ in found
+        ]
         self._take([(path, len(path) - 1) for path in self.paths_])
         self._report(np.array([steps[-1] for _, steps in found]), total)
         return self
@@ -219,13 +234,15 @@ class PenalisedModel(PathModel):
         lambdas = np.geomspace(top / ratio, eps * top / ratio, points)
         return np.array([self._value(each, total) for each in lambdas.tolist()])
 
-    def _starts(self, search: PenaltySearch, features: Features, rows: int) -> list[Array | None]:
+    def _starts(
+        self, search: PenaltySearch, features: Features, rows: int, power: float
+    ) -> list[Array | None]:
         """Where to begin: at what was fitted before, if `warm_start` says so and it fits."""
         known = np.atleast_2d(getattr(self, "coef_", np.zeros((0, 0))))
         if not flag("warm_start", self.warm_start) or known.shape != (rows, features.X.shape[1]):
             return [None] * rows
         b = np.atleast_1d(self.intercept_).tolist()
-        return [search.start(features, coef, b[k]) for k, coef in enumerate(known)]
+        return [search.start(features, coef * power, b[k]) for k, coef in enumerate(known)]
 
     def _lambda(self, value: float, total: float) -> float:
         """λ beside a plain sum of losses, `total` being Σwᵢ."""
