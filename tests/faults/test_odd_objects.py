@@ -82,7 +82,7 @@ def test_a_number_that_only_signals_is_named_and_nothing_warns(door, kind):
     if (door, kind) == ("Box", "long double"):
         enter(NO_NUMBERS[kind](array))  # there is no bound, then
         return
-    with pytest.raises(InputError, match=rf"^{argument}: expected .*numbers"):
+    with pytest.raises(InputError, match=rf"^{argument}(: expected .*numbers| must be finite)"):
         enter(NO_NUMBERS[kind](array))
 
 
@@ -278,7 +278,7 @@ def test_models_refuse_numbers_that_only_signal_and_arrays_that_fail(model, kind
 
 
 def test_answers_beyond_the_type_of_the_features_are_refused():
-    with pytest.raises(InputError, match=r"^y: expected numbers in the range of float32"):
+    with pytest.raises(InputError, match=r"^y must be zero or .* to 1e\+15, got inf; rescale"):
         estimators.PursuitRegressor().fit(SIGNALS.astype(np.float32), Y * 1e60)
 
 

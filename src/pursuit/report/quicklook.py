@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 EYE = {"red": 650.0, "green": 550.0, "blue": 460.0}
 """Nanometres that the colours of a screen stand for."""
-NEAR = 40.0
+VISIBLE_WITHIN = 40.0
 """A scene shows a colour if it has a band within so many nanometres."""
 TOGETHER = 10.0
 """Bands within so many nanometres of a colour are averaged: less noise."""
@@ -55,7 +55,7 @@ def _by_wavelength(scene: Scene) -> tuple[list[Array], str] | None:
     groups, words = [], []
     for colour, target in EYE.items():
         away = np.abs(waves - target)
-        if away.min() > NEAR:
+        if away.min() > VISIBLE_WITHIN:
             return None
         near = np.flatnonzero(away <= max(TOGETHER, away.min()))
         groups.append(near)

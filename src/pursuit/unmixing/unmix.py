@@ -27,8 +27,6 @@ from pursuit.unmixing.unmixed import Unmixing, endmember_names, mean_ratio
 if TYPE_CHECKING:
     from xarray import DataArray, Dataset
 
-CORRECTIONS = 3
-"""Each divides what rounding left by the inverse of eps times the condition of the endmembers."""
 CHUNK = 2**15
 """Pixels copied together where only some are fitted: a multiple of the blocks of the fits."""
 BLOCK = 1024
@@ -206,23 +204,22 @@ class _UnmixTask:
 
 
 def _free(job: _UnmixTask) -> Array:
-    """Least squares by the pseudo-inverse of the endmembers at unit norm.
+    """Return the shortest least-squares solutions, from singular vectors of unit endmembers.
 
-    Corrections from the residuals make up for what the inverse loses in digits where endmembers
-    nearly depend on each other.
+    Multiplied one after another they leave no more than rounding of a pixel's fit, however nearly
+    endmembers depend on each other.
     """
     unit, norms = unit_rows(job.endmembers)
-    inverse = np.linalg.pinv(unit, rcond=tolerances(np.float64).rank * max(unit.shape))
+    left, sizes, right = np.linalg.svd(unit, full_matrices=False)
+    rank = np.count_nonzero(sizes > tolerances(np.float64).rank * max(unit.shape) * sizes[0])
+    to_directions, to_abundances = right[:rank].T / sizes[:rank], left[:, :rank].T / norms
     dtype = np.result_type(job.pixels, job.endmembers)
     abundances = np.empty((len(job.pixels), len(unit)), dtype)
 
     def block(number: int) -> None:
         here = slice(number * BLOCK, (number + 1) * BLOCK)
         y = job.pixels[here].astype(np.float64)
-        shares = y @ inverse
-        for _ in range(CORRECTIONS):
-            shares += (y - shares @ unit) @ inverse
-        abundances[here] = shares / norms
+        abundances[here] = (y @ to_directions) @ to_abundances
 
     for_each_block(
         -(-len(job.pixels) // BLOCK), lambda: block, thread_count(job.threads), brief=True
