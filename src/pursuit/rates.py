@@ -105,12 +105,6 @@ class Ground:
             raise InputError(f"given: expected constants by name, got {shown(self.given)}")
         if not self.atoms.penalty.free:
             raise InputError("atoms: the theorems are about lin(A), and none covers a Cone")
-        if self.atoms.finite is not None and self.atoms.finite.lin.blurred:
-            raise MissingConstant(
-                "lin(A)",
-                f"the atoms span {self.atoms.rank} dimensions, and more by what rounding alone "
-                "could be: what f is over those directions is not known",
-            )
 
     @property
     def quality(self) -> float:

@@ -18,6 +18,7 @@ from pursuit import (
     rates,
     solve,
 )
+from pursuit.geometry.suboptimality import allowance
 from pursuit.rates import MissingConstant
 
 SLACK = 1e-9
@@ -119,8 +120,8 @@ def test_certificates_of_flat_quadratics_are_no_longer_missing_and_never_below_t
     for seed in range(40):
         f, atoms, *_ = flat(seed)
         result = solve(f, atoms, max_iter=seed % 9, tol=0)
-        assert "μ̄_A" in result.certificate.inequality
-        assert result.certificate.bound >= result.value
+        spent = allowance(f, result.x)
+        assert result.value <= result.certificate.bound <= 1.02 * result.value + 2 * spent
 
 
 def test_directions_that_rounding_cannot_tell_from_flat_ones_give_an_estimate_or_nothing():

@@ -93,19 +93,12 @@ def test_the_six_unit_atoms_of_urban(tmp_path):
 
 
 @pytest.mark.parametrize("size", [1e155, 1e-165])
-def test_atoms_whose_squares_are_out_of_range_are_one_sentence(tmp_path, pursuit, Z, size):
+def test_atoms_out_of_range_are_one_sentence(tmp_path, pursuit, Z, size):
     np.save(tmp_path / "a.npy", size * Z)
     code, _, error = pursuit("constants", tmp_path / "a.npy")
     assert code != 0
-    assert "range of floating point" in error
-    assert "--unit" in error
+    assert "rescale the data" in error
     assert len(error.strip().splitlines()) <= 3
-    code, output, _ = pursuit("constants", tmp_path / "a.npy", "--unit", "--json")
-    assert code == 0
-    np.save(tmp_path / "one.npy", Z)
-    _, expected = machine(tmp_path / "one.npy", "--unit")
-    for row in json.loads(output)["constants"]:
-        assert row["value"] == pytest.approx(expected[row["constant"]]["value"])
 
 
 def test_a_file_in_single_precision_keeps_its_rank_and_its_kinds(tmp_path):

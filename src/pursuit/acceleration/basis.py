@@ -9,6 +9,7 @@ import numpy as np
 from pursuit.acceleration.conjugate import NEAR, ConjugateStepper
 from pursuit.acceleration.directions import Directions
 from pursuit.base.validation import Array
+from pursuit.geometry.preconditioner import zero_curvature
 from pursuit.points.ambient import AmbientPoint
 from pursuit.points.base import Shift
 from pursuit.rules.run import Run
@@ -63,7 +64,7 @@ class QuadraticStepper(ConjugateStepper):
             d = {name: array - share[name] for name, array in d.items()}
         alone = {name: array.reshape(1, -1) for name, array in d.items()}
         square = float(self.x.bilinear(alone, d)[0])
-        of_d = self.x.f.flat(self._eps) * self._reach(d["coef"])
+        of_d = zero_curvature(self.x.f, self.x.coef.dtype) * self._reach(d["coef"])
         of_u = (LOST * self._eps) ** 2 * self._reach(u["coef"])
         if not square > max(of_d, of_u):
             return None

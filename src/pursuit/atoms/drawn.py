@@ -128,7 +128,6 @@ def _seen(rows: Array, rank: int, radius: float, eta: float, confidence: float) 
         return None
     weights = np.full(N, centre / N)
     found = whiten(inside, weights)
-    theta += found.rounding
     w = np.minimum(found.lengths / (1 - theta), W)  # at least the true ones
     energy = _most(inside, w, weights, W * W, N, theta, eta)
     random = _random(inside, w, norms, (W, radius), eta)

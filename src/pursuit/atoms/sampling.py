@@ -137,8 +137,7 @@ class Moments:
     leverage
         w_j = ‖z_j‖_P² = z_jᵀ P z_j; Σ p_j w_j = r. For an infinite set, the values it takes.
     rounding
-        θ with (1 − θ)FᵀF ≤ P̃ ≤ (1 + θ)FᵀF: what rounding leaves open, or drawing; infinite where
-        float64 cannot say.
+        θ with (1 − θ)FᵀF ≤ P̃ ≤ (1 + θ)FᵀF: what draws leave open.
     leverages
         What is known of the w_j where they cannot be listed, and with which confidence.
     """
@@ -166,20 +165,14 @@ class Moments:
     def of(atoms: FiniteAtoms, p: Array) -> Moments:
         # Coordinates of lin(A): its dimension was decided on the directions of the atoms, and
         # differences between their lengths have no say in it.
-        coordinates = atoms.lin.inside(atoms.matrix)
-        size = float(np.abs(coordinates).max())
-        if size < float_info.min:
-            raise _too_short()
-        found = whiten(coordinates / size, p)
-        with np.errstate(divide="ignore", over="ignore"):
+        found = whiten(atoms.lin.inside(atoms.matrix), p)
+        with np.errstate(divide="ignore"):
             leverage = np.minimum(found.lengths, 1 / p)  # for p_j z_j z_jᵀ ≤ P̃
-            frame, dual = size * found.frame, found.transform.T / size
-        if not np.isfinite(dual).all():
-            raise _too_short()
+        frame, dual = found.frame, found.transform.T
         _moderate(leverage)
         if atoms.lin.basis is not None:
             frame, dual = frame @ atoms.lin.basis, dual @ atoms.lin.basis
-        return Moments(frame, dual, leverage, found.rounding)
+        return Moments(frame, dual, leverage)
 
     @staticmethod
     def diagonal(entries: Array, finite: bool) -> Moments:
@@ -215,10 +208,6 @@ class Moments:
         return float(s @ s)
 
 
-def _too_short() -> InputError:
-    return InputError("atoms: the inverses of their norms are out of the range of numbers")
-
-
 def _moderate(leverage: Array, rarest: float = RAREST) -> Array:
     """Leverages with which the constants can be computed."""
     if not leverage.max() <= 1 / rarest:
@@ -236,11 +225,7 @@ def dense(factor: Any) -> Array:
 
 
 def _square(factor: Any) -> Array:
-    with np.errstate(over="ignore", under="ignore"):
-        square = dense(factor.T @ factor)
-    if not (square.any() and np.isfinite(square).all()):
-        raise InputError("atoms: their squared norms are out of the range of floating point")
-    return square
+    return dense(factor.T @ factor)
 
 
 def as_sampling(atoms: AtomSet, sampling: object | None) -> Sampling:

@@ -13,7 +13,7 @@ from pursuit.atoms.dictionary import Dictionary
 from pursuit.atoms.lin import Lin
 from pursuit.atoms.maps import LinearMap, MatrixMap
 from pursuit.base.errors import InputError
-from pursuit.base.lengths import EPS, row_norms
+from pursuit.base.lengths import row_norms
 from pursuit.base.products import times
 from pursuit.base.threads import single_threaded_blas
 from pursuit.base.validation import Array
@@ -122,12 +122,10 @@ class _FiniteTransformed(Transformed, FiniteAtoms):
     def lin(self) -> Lin:
         """M⁻¹lin(A): the rounding of the transformed atoms adds no dimension."""
         base = self.base.lin
-        if base.basis is None:
+        if base.basis is None or base.frame is None:
             return base
-        turned = np.linalg.qr(self.map.solve(base.basis.T))[0].T
-        blow_up = self.map.condition
-        tilt = min(1.0, blow_up * (base.tilt + self.map.size * EPS))
-        return Lin(base.dimension, turned, tilt, base.atoms)
+        frame = self.map.solve(base.frame.T).T
+        return Lin(base.dimension, np.linalg.qr(self.map.solve(base.basis.T))[0].T, frame)
 
     def lmo(self, d: Array) -> int:
         return FiniteAtoms.lmo(self, d)

@@ -8,7 +8,6 @@ from functools import cached_property
 import numpy as np
 
 from pursuit.base.errors import InputError
-from pursuit.base.lengths import EPS
 from pursuit.base.linear_algebra import scipy_linalg
 from pursuit.base.validation import Array
 
@@ -38,40 +37,15 @@ class Whitened:
     @cached_property
     def lengths(self) -> Array:
         """‖b_j‖²."""
-        with np.errstate(over="ignore"):
-            squares: Array = np.einsum("ij,ij->i", self.whitened, self.whitened)
+        squares: Array = np.einsum("ij,ij->i", self.whitened, self.whitened)
         return squares
 
     @property
     def shares(self) -> Array:
         """q_j‖b_j‖², at most one whatever rounding does, for q_j b_jᵀb_j ≤ I; Σ q_j‖b_j‖² = r."""
         b = np.sqrt(self.weights)[:, None] * self.whitened
-        with np.errstate(over="ignore"):
-            shares: Array = np.minimum(np.einsum("ij,ij->i", b, b), 1.0)
+        shares: Array = np.minimum(np.einsum("ij,ij->i", b, b), 1.0)
         return shares
-
-    @cached_property
-    def blurs(self) -> Array:
-        """How far b_j may be from a_j T: r ulps of |a_j||T|, T being taken as it is."""
-        r = len(self.transform)
-        sizes = np.abs(self.rows) @ np.abs(self.transform)
-        with np.errstate(over="ignore"):
-            blurs: Array = (r + 2) * EPS * np.linalg.norm(sizes, axis=1)
-        return blurs
-
-    @cached_property
-    def noise(self) -> float:
-        """The same for all of them together: (Σ q_j ‖b_j − a_j T‖²)^½ is at most this."""
-        return float(np.sqrt(self.weights @ (self.blurs * self.blurs)))
-
-    @cached_property
-    def rounding(self) -> float:
-        """θ with (1 − θ)RᵀR ≤ Σ q_j a_jᵀa_j ≤ (1 + θ)RᵀR, measured; infinite where hopeless."""
-        with np.errstate(over="ignore", invalid="ignore"):
-            b = np.sqrt(self.weights)[:, None] * self.whitened
-            off = float(np.linalg.norm(b.T @ b - np.eye(b.shape[1])))
-            theta = off + self.noise * (2 * float(np.linalg.norm(b)) + self.noise)
-        return theta if theta < 1 else np.inf
 
 
 def whiten(rows: Array, weights: Array) -> Whitened:

@@ -46,7 +46,7 @@ def tolerances(dtype: Any) -> Tolerances:
         dual_norm=8 * eps,
         dependent=64 * eps,
         equal=4 * eps,
-        rank=eps,
+        rank=4 * eps,
         certificate=64 * 2.0**-52,
         gradient=100 * eps,
     )

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, cast
 import typer
 
 from pursuit.atoms.dictionary import Dictionary
+from pursuit.base.scaling import check_range
 from pursuit.commands.options import in_options
 from pursuit.files import READABLE
 from pursuit.files.tables import read_matrix
@@ -36,7 +37,9 @@ def constants(
     proved interval, what is proved about it and the theorem that it serves.
     """
     with in_options({"atoms": str(file), "variable": "--variable"}):
-        given = Dictionary(read_matrix(file, variable, columns))
+        matrix = read_matrix(file, variable, columns)
+        check_range("atoms", matrix, "atom")
+        given = Dictionary(matrix)
         atoms = cast(Dictionary, given.unit().atoms) if unit else given
         rows = table(atoms)
     if as_json:

@@ -37,7 +37,6 @@ from pursuit.geometry.norms import diameter, dual_norm, gauge, radius
 from pursuit.geometry.nu import nu, nu_random, safe_nu
 from pursuit.geometry.other_norms import norm_convexity, norm_smoothness, norm_width
 from pursuit.geometry.preconditioner import preconditioner
-from pursuit.geometry.slope import Slope, slope_at
 from pursuit.geometry.start import distance, gap, level_radius, start_point
 
 __all__ = [
@@ -45,7 +44,6 @@ __all__ = [
     "ClosedForm",
     "Constant",
     "Kind",
-    "Slope",
     "closed_form",
     "diameter",
     "directional_width",
@@ -71,7 +69,6 @@ __all__ = [
     "sampled_smoothness",
     "sampling_quality",
     "second_moment",
-    "slope_at",
     "smoothness",
     "start_point",
     "strong_convexity",

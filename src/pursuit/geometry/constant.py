@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 from enum import Enum
-from math import frexp, inf, isfinite, ldexp
-from sys import float_info
+from math import inf
 
-from pursuit.base.errors import InputError
 from pursuit.base.validation import Array
 
 AGREE = 1e-9
@@ -80,39 +78,6 @@ class Constant(float):
             interval = f" in [{self.lower:.6g}, {self.upper:.6g}]"
         sure = "" if self.confidence == 1 else f" with confidence {self.confidence:.6g}"
         return f"{float(self):.6g}{interval} ({self.kind.value}{sure}; {self.serves})"
-
-
-def product(name: str, *factors: float, over: float = 1.0) -> float:
-    """Π factors / over; an InputError where the constant `name` is no floating-point number."""
-    fraction, exponent = 1 / frexp(over)[0], -frexp(over)[1]
-    for factor in factors:
-        fraction, shift = frexp(fraction * frexp(factor)[0])
-        exponent += shift + frexp(factor)[1]
-    if fraction and not float_info.min_exp <= exponent <= float_info.max_exp:
-        raise _out_of_range(name, "above" if exponent > 0 else "below")
-    return ldexp(fraction, exponent)
-
-
-def in_range(name: str, value: float) -> float:
-    """A number computed from finite ones; an InputError where it has overflowed."""
-    if not isfinite(value):
-        raise _out_of_range(name, "above")
-    return value
-
-
-def with_digits(name: str, largest: float) -> float:
-    """The largest of some numbers, not all zero, that a constant is computed from; an InputError
-    where they have overflowed, or have underflowed and lost their digits."""
-    if largest < float_info.min:
-        raise _out_of_range(name, "below")
-    return in_range(name, largest)
-
-
-def _out_of_range(name: str, side: str) -> InputError:
-    return InputError(
-        f"{name}: it is {side} the range of floating point for atoms of these norms; expected "
-        "moderate norms, such as those of atoms.unit() (--unit on the command line)"
-    )
 
 
 def at_least(lower: float, upper: float, serves: str, witness: Array | None = None) -> Constant:

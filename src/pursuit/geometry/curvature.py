@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from math import inf, sqrt
-from sys import float_info
+from math import inf, isfinite, sqrt
 
 import numpy as np
 
@@ -12,19 +11,16 @@ from pursuit.atoms.base import AtomSet, FiniteAtoms
 from pursuit.atoms.drawn import Leverages
 from pursuit.atoms.sampling import Moments, Sampling, as_sampling, dense
 from pursuit.base.errors import InputError
-from pursuit.base.lengths import EPS, row_norms
 from pursuit.base.validation import Array
-from pursuit.geometry.constant import Constant, Kind, at_least, at_most, product, with_digits
+from pursuit.geometry.constant import Constant, Kind, at_least, at_most
 from pursuit.geometry.polar import Width, proved_width, width
 from pursuit.geometry.span import (
     SpanHessian,
     basis_of,
     curved,
     inside,
-    lengths,
     longest,
     round_bowl,
-    tilt,
 )
 from pursuit.objectives.base import Objective
 
@@ -44,7 +40,7 @@ def smoothness(f: Objective, atoms: AtomSet) -> Constant:
     serves = "Theorems 3, 4, 5"
     if atoms.finite is not None:
         largest = _largest_curvature(f, atoms.finite)
-        if largest is not None:
+        if isfinite(largest):
             return largest
     if f.L is None:
         raise InputError(
@@ -58,37 +54,26 @@ def smoothness(f: Objective, atoms: AtomSet) -> Constant:
     everywhere = form is not None and form.squared_width == 1
     exact = round_bowl(f) or (everywhere and f.quadratic is not None)
     radius = longest(atoms)
-    bound = product("L_A", f.L, radius, radius)
+    bound = f.L * radius * radius
     return Constant(bound, Kind.EXACT if exact else Kind.UPPER, serves)
 
 
-def _largest_curvature(f: Objective, atoms: FiniteAtoms) -> Constant | None:
-    """max_j z_jᵀHz_j, the square of the longest atom multiplied in at the end."""
-    size = float(lengths(atoms).max())
-    with np.errstate(over="ignore", under="ignore"):
-        # Where H = I the curvature along an atom is its squared norm, and no more.
-        some = atoms.period if f.identity else len(atoms)
-        bends = [_curvature(f, atoms, j, size) for j in range(some)]
-    lower, upper = (max(side) for side in zip(*bends, strict=True))
-    # f.L tells where squares underflow.
-    if not np.isfinite(upper) or (upper < float_info.min and not f.L):
-        return None
-    ends = [product("L_A", end, size, size) for end in (lower, upper)]
-    if f.quadratic is not None:
-        return at_most(ends[0], ends[1], "Theorems 3, 4, 5")
-    return Constant(ends[1], Kind.UPPER, "Theorems 3, 4, 5")
+def _largest_curvature(f: Objective, atoms: FiniteAtoms) -> Constant:
+    """Return max_j z_jᵀHz_j, for an H that is nowhere below the Hessian."""
+    wide = f.double()
+    # Where H = I the curvature along an atom is its squared norm, and no more.
+    some = atoms.period if f.identity else len(atoms)
+    largest = max(_curvature(wide, atoms, j) for j in range(some))
+    kind = Kind.UPPER if f.quadratic is None else Kind.EXACT
+    return Constant(largest, kind, "Theorems 3, 4, 5")
 
 
-def _curvature(f: Objective, atoms: FiniteAtoms, j: int, size: float) -> tuple[float, float]:
-    """Bounds on zᵀ∇²f z for z = z_j/size as computed in float64, and with its rounding."""
+def _curvature(f: Objective, atoms: FiniteAtoms, j: int) -> float:
     z = atoms.vector(j)
-    if z.dtype == np.float64 and size == 1:
-        image = np.asarray(f.atom_image(atoms, j)).astype(np.float64, copy=False)
-    else:
-        z = z.astype(np.float64) / size
-        image = f.image(z)
-    bend = f.curvature(z, image)
-    return bend, bend + (0.0 if f.quadratic is None else f.quadratic.curvature_rounding(z))
+    if z.dtype == np.float64:
+        return f.curvature(z, np.asarray(f.atom_image(atoms, j)))
+    z = z.astype(np.float64)
+    return f.curvature(z, f.image(z))
 
 
 # Below --------------------------------------------------------------------------------
@@ -128,11 +113,11 @@ def growth(f: Objective, atoms: AtomSet) -> Constant:
     quadratic = curved(f, atoms)
     if quadratic is None:
         return _flat_growth(f.quadratic.curved_from, atoms)
-    H = SpanHessian(quadratic, basis_of(atoms), tilt(atoms))
+    H = SpanHessian(quadratic, basis_of(atoms))
     if not H.singular:
         return mu_A
     if atoms.finite is None:
-        return _flat_growth((1 - H.doubt) * float(H.roots.min()) ** 2, atoms)
+        return _flat_growth(float(H.roots.min()) ** 2, atoms)
     return _seen_through(H, atoms.finite, width, NEAREST)
 
 
@@ -141,7 +126,7 @@ def _flat_growth(curvature: float, atoms: AtomSet) -> Constant:
     if not curvature:
         return Constant(0.0, Kind.LOWER, NEAREST)
     mDW = directional_width(atoms)
-    lower = product("μ̄_A", curvature, mDW.lower, mDW.lower)
+    lower = curvature * mDW.lower**2
     return Constant(lower, Kind.LOWER, NEAREST, confidence=mDW.confidence)
 
 
@@ -161,12 +146,8 @@ def _width(atoms: AtomSet, measure: Measure) -> Constant:
     finite = atoms.finite
     if finite is None:
         return _width_of_draws(atoms, serves)
-    rows = inside(finite)
-    with_digits("mDW", float(np.abs(rows).max()))
-    found = measure(rows)
-    turned = finite.lin.tilt  # atoms in lin(A) see little of a turned basis
-    ends = found.lower * (1 - turned), found.upper * (1 + turned)
-    return at_least(*ends, serves, _lift(found, basis_of(atoms), atoms))
+    found = measure(inside(finite))
+    return at_least(found.lower, found.upper, serves, _lift(found, basis_of(atoms), atoms))
 
 
 def _drawn(atoms: AtomSet, name: str) -> tuple[Moments, Leverages]:
@@ -184,9 +165,9 @@ def _width_of_draws(atoms: AtomSet, serves: str) -> Constant:
     moments, leverages = _drawn(atoms, "mDW")
     frame = dense(moments.frame)
     singular = np.linalg.svd(frame, compute_uv=False)
-    least, error = float(singular[-1]), 4 * frame.size * EPS * float(singular[0])
-    lower = sqrt(max(1 - moments.rounding, 0.0)) * max(least - error, 0.0)
-    upper = sqrt((1 + moments.rounding) * leverages.largest[1]) * (least + error)
+    least = float(singular[-1])
+    lower = sqrt(max(1 - moments.rounding, 0.0)) * least
+    upper = sqrt((1 + moments.rounding) * leverages.largest[1]) * least
     return at_least(lower, max(min(upper, atoms.radius), lower), serves).stated(moments.confidence)
 
 
@@ -194,16 +175,16 @@ def _convexity(f: Objective, atoms: AtomSet, measure: Measure) -> Constant:
     serves = "Theorem 5, slope certificates"
     if round_bowl(f):
         mDW = _width(atoms, measure)
-        ends = [product("μ_A", f.mu, end, end) for end in (mDW.lower, mDW.upper)]
+        ends = [f.mu * end * end for end in (mDW.lower, mDW.upper)]
         return at_least(ends[0], ends[1], serves, mDW.witness).stated(mDW.confidence)
     quadratic = curved(f, atoms)
     if quadratic is None:
         if not f.mu:
             return Constant(0.0, Kind.LOWER, serves)
         mDW = _width(atoms, measure)
-        lower = product("μ_A", f.mu, mDW.lower, mDW.lower)
+        lower = f.mu * mDW.lower**2
         return Constant(lower, Kind.LOWER, serves, confidence=mDW.confidence)
-    H = SpanHessian(quadratic, basis_of(atoms), tilt(atoms))
+    H = SpanHessian(quadratic, basis_of(atoms))
     if not H.clear or H.singular:
         return Constant(0.0, Kind.EXACT if H.singular else Kind.LOWER, serves)
     if atoms.finite is None:
@@ -213,24 +194,9 @@ def _convexity(f: Objective, atoms: AtomSet, measure: Measure) -> Constant:
 
 def _seen_through(H: SpanHessian, atoms: FiniteAtoms, measure: Measure, serves: str) -> Constant:
     """mDW² of the atoms' images under H^½, in the span of these."""
-    rows = inside(atoms)
-    with np.errstate(over="ignore", invalid="ignore"):
-        images = rows @ H.root
-    with_digits("μ_A", float(np.abs(images).max()))  # μ_A is at most about its square
-    found, blur = measure(images), _blur(rows)
-    lower = product("μ_A", max(1 - H.doubt - 2 * blur, 0.0), found.lower, found.lower)
-    upper = product("μ_A", 1 + H.doubt + 3 * blur, found.upper, found.upper)
-    return at_least(lower, upper, serves, _lift(found, H.root.T @ H.basis, atoms))
-
-
-def _blur(rows: Array) -> float:
-    """What rounding may do to images of rows in any direction, relative to the largest of them.
-
-    Each ⟨a_j, y⟩ is off by r ulps of ‖a_j‖‖y‖, and the largest is at least ‖y‖σ_min/√n.
-    """
-    least = float(np.linalg.svd(rows, compute_uv=False)[-1])
-    blur = (rows.shape[1] + 2) * EPS * float(row_norms(rows).max()) * len(rows) ** 0.5
-    return blur / least if blur < least else 1.0
+    found = measure(inside(atoms) @ H.root)
+    witness = _lift(found, H.root.T @ H.basis, atoms)
+    return at_least(found.lower**2, found.upper**2, serves, witness)
 
 
 def _lift(found: Width, basis: Array, atoms: AtomSet) -> Array | None:
@@ -244,8 +210,7 @@ def _between_norms(H: SpanHessian, atoms: AtomSet, serves: str) -> Constant:
     if form is None:
         return _between_drawn(H, atoms, serves)
     relative = _relative(H, np.diag(np.sqrt(form.diagonal[form.diagonal > 0])), 0.0, serves)
-    euclidean = (1 - H.doubt) * H.smallest * H.smallest
-    lower = max(euclidean * form.squared_width, relative.lower)
+    lower = max(H.smallest**2 * form.squared_width, relative.lower)
     return at_least(lower, relative.upper / form.quality, serves)
 
 
@@ -264,7 +229,7 @@ def euclidean_convexity(f: Objective, atoms: AtomSet) -> Constant:
     quadratic = curved(f, atoms)
     if quadratic is None or round_bowl(f):
         return Constant(f.mu, Kind.EXACT if round_bowl(f) else Kind.LOWER, serves)
-    H = SpanHessian(quadratic, basis_of(atoms), tilt(atoms))
+    H = SpanHessian(quadratic, basis_of(atoms))
     return _relative(H, np.eye(len(H.basis)), 0.0, serves)
 
 
@@ -278,13 +243,11 @@ def sampled_convexity(f: Objective, atoms: AtomSet, sampling: object | None = No
     frame = dense(moments.frame)
     quadratic = curved(f, atoms)
     if quadratic is None:
-        least = np.linalg.svd(frame, compute_uv=False)
-        lower = max(float(least[-1] - frame.size * EPS * least[0]), 0.0)
-        share = max(1 - moments.rounding, 0.0)
-        lower = product("λ_min(H, P)", f.mu * share, lower, lower)
+        least = float(np.linalg.svd(frame, compute_uv=False)[-1])
+        lower = f.mu * max(1 - moments.rounding, 0.0) * least**2
         return Constant(lower, Kind.LOWER, serves, confidence=moments.confidence)
     basis = basis_of(atoms)
-    H = SpanHessian(quadratic, basis, tilt(atoms))
+    H = SpanHessian(quadratic, basis)
     found = _relative(H, frame @ basis.T, moments.rounding, serves)
     return found.stated(moments.confidence)
 
@@ -296,29 +259,17 @@ def sampled_smoothness(f: Objective, atoms: AtomSet, sampling: object | None = N
     if quadratic is None:
         return Constant(smoothness(f, atoms).upper, Kind.UPPER, serves)
     moments, basis = as_sampling(atoms, sampling).moments, basis_of(atoms)
-    frame, H = dense(moments.frame) @ basis.T, SpanHessian(quadratic, basis, tilt(atoms))
+    frame, H = dense(moments.frame) @ basis.T, SpanHessian(quadratic, basis)
     if not H.clear:
         return Constant(smoothness(f, atoms).upper, Kind.UPPER, serves)
-    with np.errstate(over="ignore", invalid="ignore"):
-        seen = frame @ H.root
-    with_digits("L_P", float(np.abs(seen).max()))
-    largest = float(np.linalg.norm(seen, 2))
-    doubt = moments.rounding + 2 * _blur(frame) + H.doubt + 8 * len(frame) * EPS
-    ends = [product("L_P", max(1 + sign * doubt, 0.0), largest, largest) for sign in (-1, 1)]
-    return at_most(ends[0], ends[1], serves).stated(moments.confidence)
+    largest, theta = float(np.linalg.norm(frame @ H.root, 2)) ** 2, moments.rounding
+    ends = max(1 - theta, 0.0) * largest, (1 + theta) * largest
+    return at_most(*ends, serves).stated(moments.confidence)
 
 
 def _relative(H: SpanHessian, frame: Array, rounding: float, serves: str) -> Constant:
-    """λ_min of F H Fᵀ = (F H^½)(F H^½)ᵀ, F known up to what rounding does to FᵀF."""
+    """λ_min of F H Fᵀ = (F H^½)(F H^½)ᵀ, where draws leave FᵀF open by a share."""
     if not H.clear or H.singular:
         return Constant(0.0, Kind.EXACT if H.singular else Kind.LOWER, serves)
-    with np.errstate(over="ignore", invalid="ignore"):
-        seen = frame @ H.root
-    with_digits("λ_min", float(np.abs(seen).max()))
-    singular = np.linalg.svd(seen, compute_uv=False)
-    error = 4 * len(frame) * EPS * float(singular[0])
-    least = max(float(singular[-1]) - error, 0.0), float(singular[-1]) + error
-    rounding += 2 * _blur(frame)
-    lower = product("λ_min", max(1 - rounding, 0.0), 1 - H.doubt, least[0], least[0])
-    upper = product("λ_min", 1 + 2 * rounding, 1 + H.doubt, least[1], least[1])
-    return at_least(lower, upper, serves)
+    least = float(np.linalg.svd(frame @ H.root, compute_uv=False)[-1]) ** 2
+    return at_least(max(1 - rounding, 0.0) * least, (1 + rounding) * least, serves)

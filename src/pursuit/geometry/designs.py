@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from pursuit.atoms.whitening import whiten
-from pursuit.base.errors import InputError
-from pursuit.base.lengths import EPS
+from pursuit.base.tolerances import tolerances
 from pursuit.base.validation import Array
 
 WARM_UP = 30
@@ -31,8 +30,6 @@ def d_optimal(rows: Array, tolerance: float, max_steps: int = 100_000) -> Array:
         if step % ANEW == 0:
             found = whiten(rows, p)
             b, w, inverse = found.whitened, found.lengths, np.eye(r)
-            if not found.rounding < 1:
-                raise InputError("atoms: their norms are too far apart for a best sampling")
         j, away = _exchange(p, w, r)
         if w.max() <= (1 + tolerance) * r:
             break
@@ -72,7 +69,7 @@ def e_optimal(rows: Array, steps: int) -> tuple[Array, float]:
     """Weights that make the smallest eigenvalue of Σ q_j a_j a_jᵀ large, and a bound on its root.
 
     Multiplicative steps for tr(S^−k), with k growing: for k → ∞ that is the smallest eigenvalue.
-    Any weights give a proved bound, what rounding may add to it taken off; these are good ones.
+    Any weights give a proved bound; these are good ones.
     """
     n, r = rows.shape
     q = np.full(n, 1 / n)
@@ -81,17 +78,14 @@ def e_optimal(rows: Array, steps: int) -> tuple[Array, float]:
         spectrum, axes = np.linalg.eigh((q[:, None] * rows).T @ rows)
         if spectrum[0] > best:
             best, best_q = float(spectrum[0]), q
-        spectrum = np.maximum(spectrum, r * EPS * spectrum[-1])
+        spectrum = np.maximum(spectrum, r * tolerances(np.float64).rank * spectrum[-1])
         scaled = (rows @ axes) * (spectrum / spectrum[0]) ** (-k / 2)
         gain = np.einsum("ij,ij->i", scaled, scaled)
-        total = float(q @ gain)
-        with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
-            share = gain / total
-        if not np.isfinite(share).all():  # rows that are too far apart for a square
+        share = gain / float(q @ gain)
+        if not np.isfinite(share).all():  # rows that are too far apart for such a power
             break
         q = q * share ** (2 / k)
         q /= q.sum()
     # Singular values see the smallest eigenvalue to full relative precision.
     singular = np.linalg.svd(np.sqrt(best_q)[:, None] * rows, compute_uv=False)
-    least = singular[r - 1] - (max(n, r) + r) * EPS * singular[0] if n >= r else 0.0
-    return best_q, max(float(least), 0.0)
+    return best_q, float(singular[r - 1]) if n >= r else 0.0

@@ -7,6 +7,8 @@ from functools import wraps
 from inspect import signature
 from typing import Any
 
+import numpy as np
+
 from pursuit.atoms.base import AtomSet
 from pursuit.base.errors import InputError
 from pursuit.objectives.problem import Problem
@@ -27,6 +29,7 @@ def checked(function: Callable[..., Any]) -> Callable[..., Any]:
                 "atoms: expected an AtomSet, such as Dictionary(rows), got "
                 f"{type(given['atoms']).__name__}"
             )
-        return function(*args, **kwargs)
+        with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+            return function(*args, **kwargs)
 
     return ask

@@ -39,12 +39,7 @@ def sampling_quality(atoms: AtomSet, sampling: object | None = None) -> Constant
     if moments.leverages is not None:
         low, high = moments.leverages.largest
         return at_least(1 / high, 1 / low, serves).stated(moments.confidence)
-    largest, theta = float(moments.leverage.max()), moments.rounding
-    if theta == 0:
-        return Constant(1 / largest, Kind.EXACT, serves)
-    # p_j z_j z_jᵀ ≤ P̃, so that w_j ≤ 1/p_j whatever rounding does.
-    lower = max((1 - theta) / largest, float(sampling.p.min()))
-    return at_least(lower, max((1 + theta) / largest, lower), serves)
+    return Constant(1 / float(moments.leverage.max()), Kind.EXACT, serves)
 
 
 def optimal_sampling(atoms: AtomSet, tolerance: float = 1e-5) -> Sampling:

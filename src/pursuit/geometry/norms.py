@@ -10,9 +10,8 @@ import numpy as np
 
 from pursuit.atoms.base import AtomSet, FiniteAtoms
 from pursuit.base.errors import InputError
-from pursuit.base.lengths import length
 from pursuit.base.validation import Array, shaped_array, shown
-from pursuit.geometry.constant import Constant, Kind, at_most, in_range, product
+from pursuit.geometry.constant import Constant, Kind, at_most
 from pursuit.geometry.span import inside, lengths, longest
 
 AXES = 1000
@@ -36,7 +35,7 @@ def radius(atoms: AtomSet, norm: float = 2) -> Constant:
         return _radius_by_corners(atoms, norm)
     sizes = np.abs(atoms.finite.matrix.astype(np.float64))
     lengths_ = sizes.sum(axis=1) if norm == 1 else sizes.max(axis=1)
-    return Constant(in_range("radius", float(lengths_.max())), Kind.EXACT, "Lemma 2")
+    return Constant(float(lengths_.max()), Kind.EXACT, "Lemma 2")
 
 
 def _radius_by_corners(atoms: AtomSet, norm: float) -> Constant:
@@ -60,7 +59,7 @@ def corners(d: int, norm: float) -> Iterator[Array]:
 
 def diameter(atoms: AtomSet) -> Constant:
     """max ‖z − z′‖ over A ∪ −A, which is twice the radius."""
-    return Constant(product("diameter", 2.0, longest(atoms)), _radius_kind(atoms), "older rates")
+    return Constant(2 * longest(atoms), _radius_kind(atoms), "older rates")
 
 
 def _radius_kind(atoms: AtomSet) -> Kind:
@@ -72,10 +71,7 @@ def _radius_kind(atoms: AtomSet) -> Kind:
 def dual_norm(atoms: AtomSet, d: object) -> Constant:
     """‖d‖_{A*} = max \\|⟨d, z⟩\\| over A; an interval where the oracle is approximate."""
     direction = shaped_array("d", d, atoms.shape)
-    with np.errstate(over="ignore", invalid="ignore"):
-        if atoms.finite is not None:  # a cone would leave out what is no number
-            in_range("‖d‖_{A*}", float(np.abs(atoms.finite.correlate(direction)).max()))
-        largest = in_range("‖d‖_{A*}", atoms.dual_norm(direction))
+    largest = atoms.dual_norm(direction)
     return at_most(atoms.quality * largest, largest, "slope certificates")
 
 
@@ -88,23 +84,19 @@ def gauge(atoms: AtomSet, x: object) -> Constant:
     point = shaped_array("x", x, atoms.shape)
     serves = "R_A, μ_A"
     if type(atoms).gauge is not AtomSet.gauge:
-        with np.errstate(over="ignore", invalid="ignore"):
-            found = atoms.gauge(point)
-        outside = found == np.inf and not atoms.spans(point)
-        return Constant(found if outside else in_range("‖x‖_A", found), Kind.EXACT, serves)
+        return Constant(atoms.gauge(point), Kind.EXACT, serves)
     finite = atoms.finite
     if finite is None:
         raise InputError(f"atoms: {type(atoms).__name__} has no known gauge")
-    size, least = in_range("x", length(point)), float(lengths(finite).min())
-    if not atoms.spans(point / size if size else point):
+    if not atoms.spans(point):
         return Constant(np.inf, Kind.EXACT, serves)
-    ends = _least_weights(finite, point / size) if size else (0.0, 0.0)
-    lower, upper = (product("‖x‖_A", end, size, over=least) for end in ends)
-    return at_most(lower, upper, serves)
+    size = float(np.linalg.norm(point))
+    lower, upper = _least_weights(finite, point / size) if size else (0.0, 0.0)
+    return at_most(lower * size, upper * size, serves)
 
 
 def _least_weights(atoms: FiniteAtoms, x: Array) -> tuple[float, float]:
-    """min Σ\\|a_j\\|·‖z‖_min subject to Σ a_j z_j = x, over unit atoms with costs 1/‖z_j‖.
+    """min Σ\\|a_j\\| subject to Σ a_j z_j = x, over unit atoms with costs 1/‖z_j‖.
 
     The solver works to tolerances: its weights and its multipliers, brought to where they satisfy
     their constraints, give an upper and a lower bound.
@@ -128,8 +120,8 @@ def _least_weights(atoms: FiniteAtoms, x: Array) -> tuple[float, float]:
     weights = solved.x[: len(norms)] - solved.x[len(norms) :]
     weights = weights + np.linalg.lstsq(directions, target - directions @ weights, rcond=None)[0]
     y = solved.eqlin.marginals
-    with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
-        peak = float(np.nanmax(np.abs(y @ directions) / cost))
+    peak = float((np.abs(y @ directions) / cost).max())
     lower = float(y @ target) / peak if peak else 0.0
     upper = float(cost @ np.abs(weights))
-    return max(min(lower, upper), 0.0), upper
+    least = float(norms.min())
+    return max(min(lower, upper), 0.0) / least, upper / least

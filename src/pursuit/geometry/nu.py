@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from math import inf
-
 import numpy as np
 
 from pursuit.atoms.base import AtomSet, FiniteAtoms
@@ -11,7 +9,7 @@ from pursuit.atoms.sampling import Sampling, as_sampling, dense
 from pursuit.atoms.whitening import Whitened, whiten
 from pursuit.base.errors import InputError
 from pursuit.base.validation import Array, positive
-from pursuit.geometry.constant import Constant, Kind, at_most, product
+from pursuit.geometry.constant import Constant, Kind, at_most
 from pursuit.geometry.polar import ON, corners
 from pursuit.geometry.span import inside, lengths, longest
 
@@ -27,49 +25,31 @@ def nu_random(atoms: AtomSet, sampling: object | None = None) -> Constant:
     sampling = as_sampling(atoms, sampling)
     form = sampling.closed_form
     if form is not None:
-        return Constant(product("ν′", 1.0, over=form.quality), Kind.EXACT, serves)
+        return Constant(1 / form.quality, Kind.EXACT, serves)
     finite = atoms.finite
     if finite is None:
         return _of_draws(atoms, sampling, serves)
-    moments, norms = sampling.moments, lengths(finite)
-    size = float(norms.max())
+    norms = lengths(finite)
     found = whiten(inside(finite) / norms[:, None], sampling.p)
-    heavy = moments.leverage * (norms / size) ** 2
-    weighted = np.sqrt(sampling.p * heavy)[:, None] * found.whitened
-    largest, noise = float(np.linalg.norm(weighted, 2)), heavy.max() ** 0.5 * found.noise
-    lower, _ = _enclosed(max(largest - noise, 0.0) ** 2, found.rounding, moments.rounding)
-    _, upper = _enclosed((largest + noise) ** 2, found.rounding, moments.rounding)
-    most = _enclosed(float(heavy.max()), moments.rounding)[1]
-    if moments.rounding >= 1:  # w_j ≤ 1/p_j is all that is known
-        with np.errstate(over="ignore", divide="ignore"):
-            most = float(((norms / size) ** 2 / sampling.p).max()) if sampling.p.all() else inf
-    ends = [product("ν′", end, size, size) for end in (lower, min(upper, most))]
-    return at_most(ends[0], ends[1], serves)
+    heavy = np.sqrt(sampling.p * sampling.moments.leverage) * norms
+    largest = float(np.linalg.norm(heavy[:, None] * found.whitened, 2))
+    return Constant(largest * largest, Kind.EXACT, serves)
 
 
 def _of_draws(atoms: AtomSet, sampling: Sampling, serves: str) -> Constant:
     """ν′ of an infinite set: what its moments say, and at most max w‖z‖²."""
     known = atoms.max_leverage
     if known is not None and atoms.second_moment() is None:
-        return Constant(product("ν′", known, atoms.radius, atoms.radius), Kind.UPPER, serves)
+        return Constant(known * atoms.radius**2, Kind.UPPER, serves)
     leverages = sampling.moments.leverages
     assert leverages is not None
     return at_most(*leverages.random, serves).stated(leverages.confidence)
 
 
-def _enclosed(value: float, *roundings: float) -> tuple[float, float]:
-    """A number that was computed with matrices known up to relative errors."""
-    lower = upper = value
-    for theta in roundings:
-        lower *= (1 - theta) / (1 + theta) if theta < 1 else 0.0
-        upper *= (1 + theta) / (1 - theta) if theta < 1 else inf
-    return lower, upper
-
-
 def safe_nu(atoms: AtomSet) -> float:
     """r·radius², an upper bound on ν of Algorithm 4 for every sampling; it costs nothing."""
     size = longest(atoms)
-    return product("ν", float(atoms.rank), size, size)
+    return float(atoms.rank) * size * size
 
 
 def nu(atoms: AtomSet, sampling: object | None = None, *, delta: float | None = None) -> Constant:
@@ -99,12 +79,10 @@ def nu(atoms: AtomSet, sampling: object | None = None, *, delta: float | None = 
     # In these coordinates Σ p_j w_j c_j² of a direction is its squared length.
     size, weights = longest(atoms), sampling.p * sampling.moments.leverage
     whitened = whiten(inside(finite) / size, weights)
-    if not whitened.rounding < 1:
-        return Constant(safe_nu(atoms) / delta**2, Kind.UPPER, serves)
-    lower, upper, best = _at_corners(finite, whitened, sampling.moments.rounding, delta)
+    lower, upper, best = _at_corners(finite, whitened, delta)
     witness = (whitened.transform @ best) @ finite.lin.axes
-    ends = [product("ν", end, size, size) for end in (min(lower, upper), upper)]
-    return at_most(ends[0], ends[1], serves, witness.reshape(atoms.shape))
+    ends = min(lower, upper) * size * size, upper * size * size
+    return at_most(*ends, serves, witness.reshape(atoms.shape))
 
 
 def _between_moments(atoms: AtomSet, sampling: Sampling, delta: float, serves: str) -> Constant:
@@ -126,9 +104,7 @@ def _between_moments(atoms: AtomSet, sampling: Sampling, delta: float, serves: s
     return at_most(min(lower, upper), upper, serves).stated(moments.confidence)
 
 
-def _at_corners(
-    atoms: FiniteAtoms, whitened: Whitened, rounding: float, delta: float
-) -> tuple[float, float, Array]:
+def _at_corners(atoms: FiniteAtoms, whitened: Whitened, delta: float) -> tuple[float, float, Array]:
     """Bounds on ν over the squared radius, and the best corner found."""
     norms = lengths(atoms)
     found = corners(whitened.whitened)
@@ -136,11 +112,9 @@ def _at_corners(
     active = np.abs(found.points @ whitened.whitened.T) > 1 - 10 * ON
     attained = values * np.where(active, (norms / norms.max()) ** 2, 0.0).max(axis=1)
     best = int(np.argmax(attained))
-    blurs = whitened.rounding, rounding, float(whitened.blurs.max())
-    lower, _ = _enclosed(float(attained[best]), *blurs)
+    lower = float(attained[best])
     # Σ p_j w_j = r, so that Σ p_j w_j c_j² ≤ r; the search may have proved less.
-    upper = min(_enclosed(found.longest * found.longest, *blurs)[1], float(atoms.rank)) / delta**2
+    upper = min(found.longest**2, float(atoms.rank)) / delta**2
     if found.complete and delta == 1:
-        slack = found.longest * found.longest / float(values.max())
-        upper = min(upper, _enclosed(float(attained[best]) * slack, *blurs)[1])
+        upper = min(upper, lower)
     return lower, upper, found.points[best]

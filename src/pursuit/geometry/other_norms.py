@@ -91,7 +91,7 @@ def norm_convexity(f: Objective, norm: float) -> Constant:
     if not H.clear or H.singular:
         return Constant(0.0, Kind.EXACT if H.singular else Kind.LOWER, serves)
     inverse = float(((H.axes / H.roots) ** 2).sum(axis=1).max())
-    return at_least((1 - H.doubt) / inverse, (1 + H.doubt) / inverse, serves)
+    return Constant(1 / inverse, Kind.EXACT, serves)
 
 
 def _dimension(f: Objective) -> int:

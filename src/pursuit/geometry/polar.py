@@ -14,7 +14,7 @@ import numpy as np
 
 from pursuit.atoms.whitening import whiten
 from pursuit.base.errors import InputError
-from pursuit.base.lengths import EPS
+from pursuit.base.tolerances import tolerances
 from pursuit.base.validation import Array
 from pursuit.geometry.designs import e_optimal, multiplicative
 
@@ -26,10 +26,8 @@ STARTS = 12
 """Starts of the local search."""
 ON = 1e-9
 """A constraint is active when it is met up to this."""
-LOOSE = 1e-3
-"""What rounding may leave of the whitening in which corners are listed."""
-MERGED = 2e-11
-"""Corners nearer to each other than this, relative to their length, may be seen as one."""
+DEPENDENT = 1e-13
+"""Constraints with a smaller ratio of singular values meet in no corner of their own."""
 
 
 @dataclass(frozen=True)
@@ -41,7 +39,7 @@ class Corners:
     points
         Corners, rows; up to rounding they lie in the polar.
     longest
-        At least the largest ‖u‖, rounding included; infinite where nothing is proved.
+        At least the largest ‖u‖; infinite where nothing is proved.
     complete
         Whether all of the corners are listed.
     """
@@ -79,17 +77,14 @@ def proved_width(rows: Array) -> Width:
 
 
 def _between(found: Corners, size: float) -> Width:
-    with np.errstate(over="ignore", invalid="ignore"):
-        lengths = np.linalg.norm(found.points, axis=1)
-    if not np.isfinite(lengths).any():
+    lengths = np.linalg.norm(found.points, axis=1)
+    lengths = np.where(np.isfinite(lengths), lengths, 0.0)
+    best = int(np.argmax(lengths))
+    if not lengths[best]:
         return Width(size / found.longest, np.inf, None)
-    best = int(np.nanargmax(np.where(np.isfinite(lengths), lengths, 0.0)))
-    # u is scaled to max |⟨a_j, u⟩| = 1 as computed, which is off by r ulps of ‖a_j‖‖u‖.
-    upper = 1 / float(lengths[best]) + (found.points.shape[1] + 2) * EPS
+    upper = 1 / float(lengths[best])
     lower = min(1 / found.longest, upper)
-    with np.errstate(over="ignore"):
-        witness = found.points[best] / size
-    return Width(lower * size, upper * size, witness if np.isfinite(witness).all() else None)
+    return Width(lower * size, upper * size, found.points[best] / size)
 
 
 def _scaled(rows: Array) -> tuple[Array, float]:
@@ -105,8 +100,7 @@ def corners(rows: Array) -> Corners:
     if listed is not None:
         return listed
     weights, bound = _spread(rows)
-    with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
-        points = searched_corners(rows, weights)
+    points = searched_corners(rows, weights)
     return Corners(points, 1 / bound if bound else np.inf, False)
 
 
@@ -132,37 +126,28 @@ def listed_corners(rows: Array) -> Corners | None:
         found = whiten(rows, multiplicative(rows, 20))
     except InputError:
         return None
-    active = found.whitened[found.lengths >= 1 - ON - 4 * found.rounding]
-    if found.rounding > LOOSE or not 0 < comb(len(active), r) * 2 ** (r - 1) <= ENUMERATED:
+    active = found.whitened[found.lengths >= 1 - ON]
+    if not 0 < comb(len(active), r) * 2 ** (r - 1) <= ENUMERATED:
         return None
-    candidates, doubts = _candidates(active)
+    candidates = _candidates(active)
     peaks = np.abs(candidates @ active.T).max(axis=1)
-    inside = (peaks <= 1 + doubts) & (np.linalg.norm(candidates, axis=1) <= 1 + LOOSE + doubts)
-    candidates, peaks, doubts = candidates[inside], peaks[inside], doubts[inside]
-    if not len(candidates):
+    inside = (peaks <= 1 + ON) & (np.linalg.norm(candidates, axis=1) <= 1 + ON)
+    if not inside.any():
         return None
-    # One that is not quite in the polar belongs to one that is: its length counts in full. The
-    # polar holds a ball of radius 1/√r, so that ‖T‖ is at most about √r times the longest.
-    with np.errstate(over="ignore"):
-        lengths = np.linalg.norm(candidates @ found.transform.T, axis=1)
-        longest = float((lengths * (1 + 2 * r**0.5 * doubts)).max())
-    longest *= 1 + float(found.blurs.max()) * (1 + LOOSE)  # |⟨a_j, Tu⟩| ≤ 1 is off by ‖u‖ times it
-    if not np.isfinite(longest):
-        return None
-    return Corners((candidates / peaks[:, None]) @ found.transform.T, longest, True)
+    points = (candidates[inside] / peaks[inside, None]) @ found.transform.T
+    return Corners(points, float(np.linalg.norm(points, axis=1).max()), True)
 
 
-def _candidates(active: Array) -> tuple[Array, Array]:
-    """The points at which r constraints are met, and how far off each may be."""
+def _candidates(active: Array) -> Array:
+    """Return the points at which r constraints are met."""
     r = active.shape[1]
     signs = np.array([(1, *rest) for rest in product((1, -1), repeat=r - 1)], dtype=float).T
     systems = active[np.array(list(combinations(range(len(active)), r)))]
     spectrum = np.linalg.svd(systems, compute_uv=False)
-    # A corner of constraints more alike than this is within rounding of others.
-    regular = spectrum[:, -1] > 1e-13 * spectrum[:, 0]
+    regular = spectrum[:, -1] > DEPENDENT * spectrum[:, 0]
     solved = (np.linalg.inv(systems[regular]) @ signs).transpose(0, 2, 1)
-    doubts = MERGED + 4 * r * EPS * spectrum[regular, 0] / spectrum[regular, -1]
-    return solved.reshape(-1, r), np.repeat(doubts, signs.shape[1])
+    candidates: Array = solved.reshape(-1, r)
+    return candidates
 
 
 # Searching ------------------------------------------------------------------------------
@@ -173,7 +158,7 @@ def searched_corners(rows: Array, weights: Array) -> Array:
     n, r = rows.shape
     rng = np.random.default_rng(0)
     spectrum, axes = np.linalg.eigh((weights[:, None] * rows).T @ rows)
-    floor = r * EPS * spectrum[-1]
+    floor = r * tolerances(np.float64).rank * spectrum[-1]
     emphasis = (np.maximum(spectrum, floor) / max(spectrum[0], floor)) ** -4.0
     starts = [axes[:, 0], *(axes @ (emphasis * rng.standard_normal((STARTS - 1, r))).T).T]
     points = [_climb(rows, start, rng) for start in starts]

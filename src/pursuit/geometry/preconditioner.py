@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from pursuit.atoms.base import FiniteAtoms
 from pursuit.atoms.sampling import Sampling
 from pursuit.base.errors import InputError
+from pursuit.base.tolerances import tolerances
 from pursuit.base.validation import Array
 from pursuit.objectives.base import Objective
 
@@ -26,12 +29,22 @@ def curved_sampling(f: Objective, atoms: FiniteAtoms) -> tuple[Sampling, Array]:
 
     Where f is flat along all atoms, they are those of ‖x‖²/2: there is no slope to follow anyway.
     """
-    with np.errstate(over="ignore"):
-        (h, even), squares = f.scales(atoms), atoms.norms.astype(np.float64) ** 2
+    (h, even), squares = f.scales(atoms), atoms.norms.astype(np.float64) ** 2
     wrong = np.flatnonzero(~np.isfinite(h))
     if wrong.size:
         raise InputError(f"f: its curvature along atom {wrong[0]} is out of the range of numbers")
-    eps = float(np.finfo(np.result_type(f.dtype, atoms.dtype)).eps)
-    h = np.maximum(h, f.flat(eps) * squares * (h / squares).max()) if h.any() else squares
+    least = zero_curvature(f, np.result_type(f.dtype, atoms.dtype)) * squares
+    h = np.maximum(h, least * (h / squares).max()) if h.any() else squares
     weights = even**0.25 / h
     return Sampling(atoms, weights / weights.sum()), h
+
+
+def zero_curvature(f: Objective, dtype: Any) -> float:
+    """Return the share of Σ a_j²h_j at which the computed curvature of Σ a_j z_j is zero.
+
+    h_j is the curvature of z_j. Through images a curvature is a sum of squares, and as small as its
+    terms allow.
+    """
+    dependent = tolerances(dtype).dependent
+    through_images = f.quadratic is None or f.quadratic.isometric
+    return dependent**2 if through_images else dependent

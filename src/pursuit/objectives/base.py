@@ -3,22 +3,44 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from math import sqrt
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from pursuit.atoms.base import Atom, AtomSet, FiniteAtoms
 from pursuit.atoms.maps import LinearMap
-from pursuit.base.lengths import EPS, length
 from pursuit.base.precision import norm
+from pursuit.base.scaling import row_norms
 from pursuit.base.validation import Array
 from pursuit.objectives.forms import PointForm, Representation
 
 if TYPE_CHECKING:
     from pursuit.objectives.linear_models import LinearModel
 
-ULPS = 16
-"""Units in the last place that a curvature may owe to rounding."""
+
+@dataclass(frozen=True)
+class HessianBound:
+    """E H Eᵀ for some rows E and a matrix H that is nowhere above the Hessian of f.
+
+    Attributes
+    ----------
+    product
+        J with J Jᵀ = E H Eᵀ, or E H Eᵀ itself if not `is_root`.
+    sizes
+        For each row the root of its diagonal entry, computed with absolute values: rounding is
+        relative to that.
+    is_root
+        Whether `product` is J.
+    exact
+        Whether H is the Hessian, so that E∇f lies in the range of a J.
+    """
+
+    product: Array
+    sizes: Array
+    is_root: bool = True
+    exact: bool = False
 
 
 class Objective(ABC):
@@ -32,6 +54,8 @@ class Objective(ABC):
     shape: tuple[int, ...]
     L: float | None = None
     mu: float = 0.0
+    nonconvexity: float = 0.0
+    """δ with ∇²f ≽ −δ: more than zero where single precision has rounded a Hessian."""
     lowest: float = -np.inf
     """A number that f is never below, where one is known."""
     dtype: np.dtype[np.float32] | np.dtype[np.float64] = np.dtype(np.float64)
@@ -66,21 +90,17 @@ class Objective(ABC):
         """f(x) and ∇f(x); what they have in common is computed once."""
         return self.value(x), self.gradient(x)
 
-    def gradient_rounding(self, x: Array) -> float:
-        """A bound on ‖computed − true ∇f(x)‖, for x in float64.
-
-        It is the number of operations behind an entry, in units of rounding, times the terms
-        that the gradient is a sum of. Where those are not known they are taken to be of the size
-        of ∇f(x) and of L‖x‖, and so of ∇f(0).
-        """
-        here = self.gradient(x)
-        terms = 2 * (length(here) + (self.L or 0) * length(x))
-        precision = np.result_type(here.dtype, np.float32)
-        return float((x.size + 4) * np.finfo(precision).eps * terms)
-
     def gradient_terms(self, x: Array) -> Array | None:
-        """What each entry of ∇f(x) is a sum of, in size; None where that is not known."""
+        """Return the sum of the magnitudes of the terms of each entry of ∇f(x), if known."""
         return None
+
+    def hessian_below(self, rows: Array) -> HessianBound:
+        """Return E H Eᵀ for the rows of E and an H with H ≼ ∇²f(x) at every x.
+
+        Everything is in float64. Certificates are made of it.
+        """
+        root = sqrt(self.mu) * rows
+        return HessianBound(root, row_norms(root))
 
     def image(self, x: Array) -> Array:
         """A linear map of x that makes `value_at` and `gradient_at` cheap."""
@@ -144,13 +164,6 @@ class Objective(ABC):
         )
         return np.fromiter(each, np.float64, len(atoms)), np.ones(len(atoms))
 
-    def flat(self, eps: float) -> float:
-        """The share of Σ a_j²h_j below which the curvature of Σ a_j z_j, as computed, is rounding.
-
-        h_j is the curvature of z_j. That of a sum of squares is as small as its terms allow.
-        """
-        return (ULPS * eps) ** 2
-
     def origin(self, atoms: AtomSet) -> Array:
         """Zero, where a run begins unless told otherwise."""
         return np.zeros(atoms.shape, np.result_type(self.dtype, atoms.dtype))
@@ -189,18 +202,18 @@ class QuadraticObjective(Objective):
     def quadratic(self) -> QuadraticObjective:
         return self
 
-    def flat(self, eps: float) -> float:
-        return super().flat(eps) if self.isometric else ULPS * eps
-
     def pull(self, image: Array) -> Array:
         """H d, the image of d being known."""
         return image
 
-    def curvature_rounding(self, z: Array) -> float:
-        """A bound on computed − true zᵀHz; a sum of squares loses nothing that counts."""
-        if self.isometric or self.L is None:
-            return 0.0
-        return 4 * z.size * EPS * self.L * float(np.vdot(z, z))
+    def hessian_below(self, rows: Array) -> HessianBound:
+        vectors = [row.reshape(self.shape) for row in rows]
+        sizes = sqrt(self.L or np.inf) * row_norms(rows)
+        if self.isometric:
+            images = [np.ravel(self.image(d)) for d in vectors]
+            return HessianBound(np.array(images, np.float64), sizes, exact=True)
+        columns = np.array([np.ravel(self.hessian(d)) for d in vectors], np.float64)
+        return HessianBound(rows @ columns.T, sizes, is_root=False, exact=True)
 
     def hessian(self, d: Array) -> Array:
         """H d."""

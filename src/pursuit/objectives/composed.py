@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cached_property
 from typing import Any
+
+import numpy as np
 
 from pursuit.atoms.base import AtomSet
 from pursuit.atoms.maps import LinearMap
 from pursuit.base.leading_pair import leading_pair
-from pursuit.base.lengths import EPS, length
 from pursuit.base.validation import Array
-from pursuit.objectives.base import Objective, QuadraticObjective
+from pursuit.objectives.base import HessianBound, Objective, QuadraticObjective
 
 
 class Composed(Objective):
@@ -35,15 +37,17 @@ class Composed(Objective):
     def gradient(self, x: Array) -> Array:
         return self.M.push(self.f.gradient(self.M(x)))
 
-    def gradient_rounding(self, x: Array) -> float:
-        here = self.M(x)
-        inner = self.f.gradient_rounding(here) + (self.f.L or 0.0) * self._blur * length(here)
-        return self.M.largest * (inner + self._blur * length(self.f.gradient(here)))
+    def gradient_terms(self, x: Array) -> Array | None:
+        terms = self.f.gradient_terms(self.M(x))
+        if terms is None:
+            return None
+        # Products with M and with its transpose mix all entries.
+        return np.full(x.shape, self.M.largest * self.M.condition * float(np.linalg.norm(terms)))
 
-    @property
-    def _blur(self) -> float:
-        """What rounding may do to a product with M or its transpose, relative to its size."""
-        return 4 * self.M.size * EPS * self.M.condition
+    def hessian_below(self, rows: Array) -> HessianBound:
+        """MᵀHM is seen through MEᵀ, which is as exact as the condition of M allows."""
+        inner = self.f.hessian_below(np.ascontiguousarray(self.M(rows.T).T))
+        return replace(inner, sizes=self.M.condition * inner.sizes)
 
     def image(self, x: Array) -> Array:
         return self.f.image(self.M(x))
@@ -83,11 +87,6 @@ class ComposedQuadratic(Composed, QuadraticObjective):
 
     def pull(self, image: Array) -> Array:
         return self.M.push(self.f.pull(image))
-
-    def curvature_rounding(self, z: Array) -> float:
-        turned = self.M(z)
-        blur = self._blur * (self.f.L or 0.0) * length(turned) ** 2
-        return self.f.curvature_rounding(turned) + blur
 
 
 class _Symmetric:

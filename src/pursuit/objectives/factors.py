@@ -65,12 +65,6 @@ class Factors:
         inner = (self.left.T @ self.left) * (self.right.T @ self.right)
         return float(self.weights @ inner @ self.weights)
 
-    @property
-    def terms(self) -> float:
-        """Σ \\|weight\\|·‖u‖‖v‖, the size of what X is a sum of."""
-        sizes = np.linalg.norm(self.left, axis=0) * np.linalg.norm(self.right, axis=0)
-        return float(np.abs(self.weights) @ sizes)
-
     def astype(self, dtype: Any, copy: bool = True) -> Factors:
         """The same factors in another precision."""
         parts = (self.left, self.weights, self.right)

@@ -5,19 +5,19 @@ from __future__ import annotations
 from abc import abstractmethod
 from copy import copy
 from functools import cached_property
-from math import inf
+from math import inf, sqrt
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 import numpy as np
 
 from pursuit.atoms.base import Atom, AtomSet, FiniteAtoms
 from pursuit.atoms.forms import AtomForm
-from pursuit.base.lengths import EPS, length
 from pursuit.base.precision import peak
 from pursuit.base.products import combined, times
+from pursuit.base.scaling import row_norms
 from pursuit.base.threads import single_threaded_blas
 from pursuit.base.validation import Array, flag, non_negative, of_type, shaped_array
-from pursuit.objectives.base import ThroughImage
+from pursuit.objectives.base import HessianBound, ThroughImage
 from pursuit.objectives.forms import PointForm, Representation
 from pursuit.objectives.maps import (
     DENSE_LIMIT,
@@ -184,16 +184,16 @@ class LinearModel(ThroughImage):
         gradient = times(self.X.T, slopes)
         return gradient + self.l2 * self.shrunk(x) if self.l2 else gradient
 
-    def gradient_rounding(self, x: Array) -> float:
-        operations = 8 + int(sum(self.X.shape))
-        return operations * EPS * length(self.gradient_terms(x))
-
     def gradient_terms(self, x: Array) -> Array:
-        # As for least squares; a loss turns the error of u into its sensitivity times it.
+        # A loss turns the rounding of u into its sensitivity times it.
         u = self.image(x)
         terms = self.sensitivity(u) * magnitudes(self.X, x) + np.abs(self.slopes(u))
         pulled: Array = magnitudes(self.X.T, terms) + self.l2 * np.abs(x)
         return pulled
+
+    def hessian_below(self, rows: Array) -> HessianBound:
+        root = sqrt(self.l2) * self.shrunk(rows)
+        return HessianBound(root, row_norms(root))
 
     def curvature(self, z: Array, image: Array) -> float:
         shrunk = self.shrunk(z)

@@ -31,7 +31,7 @@ def magnitudes(A: Any, x: Array) -> Array:
         terms: Array = abs(A) @ np.abs(x)
         return terms
     size = largest_singular_value(A) * length(x)
-    return np.full(A.shape[0], size)
+    return np.full((A.shape[0], *x.shape[1:]), size)
 
 
 def linear_map(name: str, value: Any) -> Any:

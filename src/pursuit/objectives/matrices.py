@@ -12,7 +12,6 @@ from pursuit.atoms.base import Atom, AtomSet
 from pursuit.atoms.forms import AtomForm
 from pursuit.base.errors import InputError
 from pursuit.base.leading_pair import DENSE
-from pursuit.base.lengths import EPS, length
 from pursuit.base.precision import norm
 from pursuit.base.products import times
 from pursuit.base.sparse import canonical_rows
@@ -67,12 +66,6 @@ class SparsePlusLowRank:
             low = float(np.vdot(left.T @ left, right.T @ right))
             return 2 * half_square(self.sparse.data) + 2 * crossed + low
 
-    @property
-    def terms(self) -> float:
-        """‖S‖ + Σ ‖l_k‖‖r_k‖, the size of what B is a sum of, and may be small beside."""
-        low = Factors(self.left, np.ones(self.left.shape[1]), self.right)
-        return length(self.sparse.data) + low.astype(np.float64).terms
-
     def astype(self, dtype: type) -> SparsePlusLowRank:
         """The same matrix in another precision."""
         parts = (self.sparse, self.left, self.right)
@@ -97,18 +90,6 @@ class MatrixObjective(QuadraticObjective):
     @abstractmethod
     def signal_norm(self) -> float:
         """‖B‖ over what is known of it, what `rtol` is relative to."""
-
-    def gradient_rounding(self, x: Any) -> float:
-        # An entry of X sums a term for each factor, and a product with ∇f one for each entry.
-        array = isinstance(x, np.ndarray)
-        terms = length(x) if array else x.terms
-        count = sum(self.shape) + (0 if array else len(x.weights))
-        return (count + 8) * EPS * (terms + self._terms)
-
-    @property
-    def _terms(self) -> float:
-        """The size of what an entry of B is a sum of."""
-        return self.signal_norm
 
     def origin(self, atoms: AtomSet) -> Any:
         return Factors.zero(self.shape, self.dtype)
@@ -144,11 +125,6 @@ class MatrixDistance(MatrixObjective):
             return float(np.sqrt(self.B.norm2()))
         entries = self.B if isinstance(self.B, np.ndarray) else self.B.data
         return norm(entries)
-
-    @property
-    def _terms(self) -> float:
-        """The size of what B is a sum of, ‖B‖ where it is one matrix."""
-        return getattr(self.B, "terms", None) or self.signal_norm
 
     def double(self) -> MatrixDistance:
         return MatrixDistance(self.B.astype(np.float64))

@@ -10,10 +10,10 @@ import numpy as np
 
 from pursuit.atoms.base import Atom, AtomSet, FiniteAtoms
 from pursuit.base.errors import InputError
-from pursuit.base.lengths import EPS, TINIEST, length
 from pursuit.base.precision import norm, peak
 from pursuit.base.products import times
 from pursuit.base.threads import single_threaded_blas
+from pursuit.base.tolerances import tolerances
 from pursuit.base.validation import (
     Array,
     flag,
@@ -22,14 +22,13 @@ from pursuit.base.validation import (
     real_array,
     shaped_array,
 )
-from pursuit.objectives.base import QuadraticObjective, ThroughImage
+from pursuit.objectives.base import HessianBound, QuadraticObjective, ThroughImage
 from pursuit.objectives.maps import (
     doubled,
     image_sums,
     largest_singular_value,
     last_axis,
     linear_map,
-    magnitudes,
     sample_weights,
     squared,
     with_ones,
@@ -74,9 +73,6 @@ class SquaredDistance(QuadraticObjective):
     def gradient(self, x: Array) -> Array:
         gradient: Array = x - self.b
         return gradient
-
-    def gradient_rounding(self, x: Array) -> float:
-        return EPS * length(self.gradient(x))
 
     def gradient_terms(self, x: Array) -> Array:
         terms: Array = np.abs(x) + np.abs(self.b)
@@ -192,21 +188,11 @@ class LeastSquares(ThroughImage, QuadraticObjective):
     def curvature(self, z: Array, image: Array) -> float:
         return float(np.vdot(image, image))
 
-    def gradient_rounding(self, x: Array) -> float:
-        # An entry of Aᵀ(Ax − b) sums m terms, each with an entry of Ax that sums d.
-        residual = times(self.A, x) - self.b
-        operations = 4 + int(sum(self.A.shape))
-        rounding = operations * EPS * length(self._terms(x, residual))
-        # Products with A may underflow, and are zero for certain where there is no residual.
-        return max(rounding, operations**2 * TINIEST) if residual.any() else rounding
-
     def gradient_terms(self, x: Array) -> Array:
-        return self._terms(x, times(self.A, x) - self.b)
+        return self.linear_model.gradient_terms(x)
 
-    def _terms(self, x: Array, residual: Array) -> Array:
-        pulled = magnitudes(self.A.T, np.abs(residual) + magnitudes(self.A, x))
-        terms: Array = pulled + self.l2 * np.abs(x)
-        return terms
+    def hessian_below(self, rows: Array) -> HessianBound:
+        return self.linear_model.hessian_below(rows)
 
     def pull(self, image: Array) -> Array:
         if not self.l2:
@@ -266,7 +252,9 @@ class Quadratic(ThroughImage, QuadraticObjective):
             )
         self.L = float(spectrum[-1])
         # A lower bound, what rounding may have added taken off.
-        self.mu = max(float(spectrum[0]) - 4 * len(spectrum) * EPS * self.L, 0.0)
+        rounding = len(spectrum) * tolerances(np.float64).rank * self.L
+        self.mu = max(float(spectrum[0]) - rounding, 0.0)
+        self.nonconvexity = max(-float(spectrum[0]) - rounding, 0.0)
 
     def __repr__(self) -> str:
         return f"Quadratic(H of shape {self.H.shape})"
@@ -282,6 +270,7 @@ class Quadratic(ThroughImage, QuadraticObjective):
         wide = Quadratic.__new__(Quadratic)
         wide.H, wide.b = self.H.astype(np.float64), self.b.astype(np.float64)
         wide.shape, wide.dtype, wide.L, wide.mu = self.shape, wide.b.dtype, self.L, self.mu
+        wide.nonconvexity = self.nonconvexity
         return wide
 
     def unbounded(self, atoms: AtomSet, x: Array) -> str:
@@ -296,16 +285,14 @@ class Quadratic(ThroughImage, QuadraticObjective):
         gradient: Array = image - self.b
         return gradient
 
-    def gradient_rounding(self, x: Array) -> float:
-        terms = self.gradient_terms(x)
-        return (len(x) + 4) * EPS * length(terms)
-
     def gradient_terms(self, x: Array) -> Array:
-        terms: Array = magnitudes(self.H, x) + np.abs(self.gradient(x))
+        terms: Array = np.abs(self.H) @ np.abs(x) + np.abs(self.b)
         return terms
 
-    def curvature_rounding(self, z: Array) -> float:
-        return (len(z) + 4) * EPS * float(np.abs(z) @ magnitudes(self.H, z))
+    def hessian_below(self, rows: Array) -> HessianBound:
+        H, sizes = self.H.astype(np.float64, copy=False), np.abs(rows)
+        squares = np.einsum("ij,ij->i", sizes @ np.abs(H), sizes)
+        return HessianBound(rows @ H @ rows.T, np.sqrt(squares), is_root=False, exact=True)
 
     def curvature(self, z: Array, image: Array) -> float:
         return float(np.vdot(z, image))

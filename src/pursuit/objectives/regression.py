@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from functools import cached_property
-from math import inf
+from math import inf, sqrt
 from typing import Any
 
 import numpy as np
 
 from pursuit.base.errors import InputError
 from pursuit.base.precision import peak
+from pursuit.base.scaling import row_norms
 from pursuit.base.validation import Array, of_type, positive
+from pursuit.objectives.base import HessianBound
 from pursuit.objectives.linear_models import EVERY, Rows, Supervised
+from pursuit.objectives.maps import magnitudes
 
 
 class Responses(Supervised):
@@ -57,6 +60,15 @@ class Squares(Responses):
 
     def bends(self, u: Array, rows: Rows = EVERY) -> Array:
         return self.weights[rows]
+
+    def hessian_below(self, rows: Array) -> HessianBound:
+        roots = np.sqrt(self.weights.astype(np.float64))
+        images = np.asarray(self.X @ rows.T).T * roots
+        sizes = np.asarray(magnitudes(self.X, rows.T)).T * roots
+        if self.l2:
+            shrunk = sqrt(self.l2) * self.shrunk(rows)
+            images, sizes = np.hstack([images, shrunk]), np.hstack([sizes, np.abs(shrunk)])
+        return HessianBound(images, row_norms(sizes), exact=True)
 
     def kernel_loss(self) -> tuple[Any, Array, Array]:
         return self._clipped(inf)

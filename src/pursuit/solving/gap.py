@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from pursuit.base.status import Status
-from pursuit.geometry.left_to_gain import LeftToGain, coefficients
+from pursuit.geometry.suboptimality import SuboptimalityBound, coefficients
 from pursuit.methods import Method
 from pursuit.objectives.problem import Problem
 from pursuit.solving.verification import Verified
@@ -19,29 +19,29 @@ class GapTest:
     ----------
     given
         The problem with the atoms as the user gave them, whose coefficients a result has.
-    left
-        What bounds f + g less its minimum.
+    bound
+        Bounds f + g less its minimum.
     gap
         How near.
     """
 
     given: Problem
-    left: LeftToGain
+    bound: SuboptimalityBound
     gap: float
     period: int
 
     @staticmethod
     def of(given: Problem, rules: Method, gap: float | None) -> GapTest | None:
         """None where it was not asked for."""
-        left = None if gap is None else LeftToGain.of(given)
-        if gap is None or left is None:
+        bound = None if gap is None else SuboptimalityBound.of(given)
+        if gap is None or bound is None:
             return None
-        return GapTest(given, left, gap, rules.advance.gap_period(len(left.atoms)))
+        return GapTest(given, bound, gap, rules.advance.gap_period(len(bound.atoms)))
 
     def reached(self, verified: Verified) -> tuple[Status, str] | None:
         """The end, if it is one."""
         w = coefficients(self.given, verified.x, verified.used, verified.weights)
-        left = self.left(w)
-        if not left <= self.gap:
+        gap = self.bound(verified.x, w)
+        if not gap <= self.gap:
             return None
-        return Status.CONVERGED, f"the value is proved to be within {left:.4g} of the minimum"
+        return Status.CONVERGED, f"the value is proved to be within {gap:.4g} of the minimum"

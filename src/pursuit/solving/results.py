@@ -16,7 +16,7 @@ from pursuit.base import html
 from pursuit.base.observed import Observed
 from pursuit.base.status import Status
 from pursuit.base.validation import Array
-from pursuit.geometry.left_to_gain import LeftToGain, coefficients
+from pursuit.geometry.suboptimality import SuboptimalityBound, coefficients
 from pursuit.points.ledger import Counts
 
 if TYPE_CHECKING:
@@ -92,9 +92,9 @@ class Origin:
         return x if self.enter is None else self.enter(x)
 
     @cached_property
-    def left_to_gain(self) -> LeftToGain | None:
-        """What bounds f + g less its minimum, for the atoms as given; None where nothing does."""
-        return None if self.given is None else LeftToGain.of(self.given)
+    def suboptimality(self) -> SuboptimalityBound | None:
+        """Bounds f + g less its minimum, for the atoms as given; None where nothing is known."""
+        return None if self.given is None else SuboptimalityBound.of(self.given)
 
     @property
     def quick(self) -> bool:
@@ -170,13 +170,14 @@ class Result:
         return coo_array((self.weights, (self.support,)), shape=(self.size,))
 
     @cached_property
+    @np.errstate(over="ignore", invalid="ignore", divide="ignore")
     def gap(self) -> float:
         """A proved bound on f + g less its minimum, by duality; inf where none is known."""
         origin = self.origin
-        if origin is None or origin.given is None or origin.left_to_gain is None:
+        if origin is None or origin.given is None or origin.suboptimality is None:
             return inf
-        w = coefficients(origin.given, origin.seen(self.x), self.support, self.weights)
-        return origin.left_to_gain(w)
+        x = origin.seen(self.x)
+        return origin.suboptimality(x, coefficients(origin.given, x, self.support, self.weights))
 
     @cached_property
     def certificate(self) -> Certificate:

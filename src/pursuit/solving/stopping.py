@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from pursuit.base.errors import InputError
 from pursuit.base.validation import count, non_negative, number, positive
-from pursuit.geometry.left_to_gain import LeftToGain
+from pursuit.geometry.suboptimality import SuboptimalityBound
 from pursuit.objectives.problem import Problem
 
 
@@ -63,7 +63,7 @@ def _limit(name: str, value: int, minimum: int) -> int:
 def _provable(problem: Problem, gap: float) -> float:
     """The gap, where a run can tell it."""
     wanted = positive("gap", gap)
-    if LeftToGain.of(problem) is None:
+    if SuboptimalityBound.of(problem) is None:
         penalty = "without a penalty" if problem.atoms.penalty.free else "with this penalty"
         raise InputError(
             f"gap: of {type(problem.f).__name__} over {problem.atoms!r} {penalty} no dual problem "
