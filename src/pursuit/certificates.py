@@ -36,7 +36,12 @@ from pursuit.base.tolerances import tolerances
 from pursuit.base.validation import positive
 from pursuit.geometry import Constant
 from pursuit.geometry.guarantee import MissingConstant
-from pursuit.geometry.suboptimality import allowance, bound_by_dual_norm, bound_over_span
+from pursuit.geometry.suboptimality import (
+    allowance,
+    bound_by_dual_norm,
+    bound_by_floor,
+    bound_over_span,
+)
 from pursuit.rates import Ground
 
 if TYPE_CHECKING:
@@ -166,7 +171,9 @@ def _without_dual(origin: Origin) -> str:
 def _by_curvature(result: Result, origin: Origin, missing: list[str]) -> Iterator[Certificate]:
     """By a lower bound on the Hessian, or one on f."""
     problem, x = origin.given or origin.problem, origin.seen(result.x)
-    f, atoms = problem.f.double(), problem.atoms
+    f, atoms, x = problem.f.double(), problem.atoms, x.astype(np.float64)
+    floor = {"m": float(f.lowest)}
+    yield Certificate(bound_by_floor(f, x), "f(x) − f* ≤ f(x) − m, and f is never below m", floor)
     try:
         if atoms.finite is not None:
             bound = bound_over_span(f, atoms.finite.lin, x)
@@ -178,7 +185,6 @@ def _by_curvature(result: Result, origin: Origin, missing: list[str]) -> Iterato
     except InputError as error:  # of atoms that nobody stores, or that have no known moments
         missing.append(str(error))
         return
-    x = x.astype(np.float64)
     bound, norm = bound_by_dual_norm(f, atoms, x, mu.lower)
     letter = "μ_A" if "nearest" not in mu.serves else "μ̄_A"
     if isfinite(bound):

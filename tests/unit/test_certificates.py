@@ -43,14 +43,18 @@ FLOOR = rates.optimal_value(LEAST_SQUARES, Coordinates(6))
 
 
 def test_a_result_states_its_inequality_and_constants():
-    atoms = Dictionary(rng.standard_normal((9, 4)))
-    run = solve(SquaredDistance(rng.standard_normal(4)), atoms, max_iter=10, tol=0)
+    f = LeastSquares(rng.standard_normal((9, 4)), rng.standard_normal(9))
+    run = solve(f, Dictionary(rng.standard_normal((9, 4))), max_iter=10, tol=0)
     certificate = run.certificate
-    gradient = run.origin.problem.f.gradient(run.x)
-    assert certificate.bound == pytest.approx(gradient @ gradient / 2)
+    gradient = f.gradient(run.x)
+    gap = gradient @ np.linalg.solve(f.A.T @ f.A, gradient) / 2
+    assert certificate.bound == pytest.approx(gap)
     assert certificate.inequality == "f(x) − f* ≤ ½ cᵀ(E H Eᵀ)⁻¹ c with c = E ∇f(x) over lin(A)"
     assert str(certificate).startswith(f"f(x) − f* ≤ {certificate.bound:.4g}, by f(x) − f* ≤")
     assert str(certificate) in str(run)
+    floor = solve(Logistic(f.A, np.sign(f.b)), Coordinates(4), max_iter=1).certificate
+    assert floor.constants == {"m": 0.0}
+    assert str(floor).endswith("f(x) − m, and f is never below m; m = 0")
 
 
 def test_a_given_convexity_is_stated_with_the_dual_norm_of_the_gradient():
@@ -106,7 +110,8 @@ def test_a_loss_without_ridge_is_certified_by_its_floor_and_takes_a_given_radius
 
 def test_an_oracle_of_unknown_geometry_names_its_width():
     cube = Oracle(lambda d: np.where(d < 0, -1.0, 1.0), shape=3, radius=2.0)
-    run = solve(SquaredDistance(np.ones(3)), cube, max_iter=5)
+    f = Function(lambda x: x @ x / 2, lambda x: x, shape=3, L=1.0, mu=1.0)
+    run = solve(f, cube, max_iter=5)
     assert "mDW" in run.certificate.missing
 
 

@@ -97,12 +97,10 @@ def bound_over_span(f: Objective, lin: Lin, x: Array) -> float:
     With y the nearest point of lin(A), it is ½cᵀ(E H Eᵀ)⁻¹c + ⟨∇f(x), x − y⟩ for c = E∇f(y), rows E
     that span lin(A) and an H that is nowhere above the Hessian. For quadratics this is exact.
     """
-    x = np.asarray(x, np.float64)
-    value, gradient = f.value_and_gradient(x)
-    lowest = f.lowest
-    bound = value - lowest + allowance(f, x, value) if lowest > -inf else inf
     if lin.rank > LARGEST and not (f.mu > 0 and lin.frame is None):
-        return bound
+        return inf
+    x = np.asarray(x, np.float64)
+    gradient = f.gradient(x)
     y, weights, gradient_at_y = x, None, gradient
     if lin.frame is not None:
         weights = lin.coefficients(x)
@@ -111,12 +109,18 @@ def bound_over_span(f: Objective, lin: Lin, x: Array) -> float:
     g, terms = np.ravel(gradient_at_y), np.ravel(gradient_terms(f, y))
     decrease = _largest_decrease(f, lin, g, terms)
     off = max(float(np.vdot(gradient, x - y)), 0.0)
-    spent = allowance(f, y, f.value(y))
+    spent = allowance(f, y)
     if weights is not None:
         assert lin.frame is not None
         size = float(np.abs(g) @ (np.abs(lin.frame).T @ np.abs(weights)))
         spent += tolerances(np.float64).certificate * size
-    return min(bound, decrease + off + spent)
+    return decrease + off + spent
+
+
+def bound_by_floor(f: Objective, x: Any) -> float:
+    """Return f(x) less a number that f is never below, infinite where none is known."""
+    value = f.value(x)
+    return value - f.lowest + allowance(f, x, value) if f.lowest > -inf else inf
 
 
 def _largest_decrease(f: Objective, lin: Lin, g: Array, terms: Array) -> float:
