@@ -378,8 +378,3 @@ def test_what_means_nothing_is_refused_with_a_sentence():
         methods.accelerated(memory=5, exploration=2)
     with pytest.raises(InputError, match=r"^memory: SquaredDistance over Sphere keeps no earlier"):
         solve(SquaredDistance(np.ones(3)), Sphere(3), methods.accelerated(memory=5))
-    run = Run(Problem(LeastSquares(np.diag([1.0, 1e200]), np.ones(2)), Coordinates(2)), 0)
-    advance = methods.accelerated().advance
-    point = advance.point(run.problem, np.zeros(2))
-    with pytest.raises(InputError, match=r"^f: its curvature along atom 1 is out of the range"):
-        Conjugate().start(run, advance, point)
