@@ -67,7 +67,7 @@ WRONG = [
         [],
         "none: expected a folder of codes",
     ),
-    (["constants", "zero.npy"], [], "zero.npy: atom 3 is zero"),
+    (["constants", "zero.npy"], [], "zero.npy must be nonzero, got zeros in atom 3"),
     (["constants", "several.npz"], [], "choose one with --variable"),
     (["unmix", "scene.npy", "-r", 200], [], "-r: expected at most"),
     (["unmix", "scene.npy", "-r", 2], ["--bad-bands", 99], "--bad-bands: expected numbers from 1"),

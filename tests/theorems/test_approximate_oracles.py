@@ -166,17 +166,6 @@ def test_an_oracle_that_finds_nothing_more_says_so_by_zeros(method):
     assert np.allclose(result.x, [3, 4, 0], rtol=0, atol=1e-6)
 
 
-@pytest.mark.parametrize("size", [1e-200, 1e200])
-def test_an_oracle_of_atoms_whose_squares_are_no_numbers_is_refused(size):
-    atoms = Oracle(
-        lambda d: size * d / np.linalg.norm(d), 3, radius=size, sample=lambda r: size * np.ones(3)
-    )
-    with pytest.raises(InputError, match="along atoms of the size"):
-        solve(SquaredDistance(np.ones(3)), atoms)
-    with pytest.raises(InputError, match="radius: the square of"):
-        geometry.sampling_quality(atoms)
-
-
 # Approximate(δ) over infinite sets --------------------------------------------------------
 
 

@@ -14,7 +14,6 @@ from pursuit.atoms.drawn import Drawn
 from pursuit.atoms.forms import AtomForm
 from pursuit.atoms.lin import Lin, lin
 from pursuit.base.errors import InputError
-from pursuit.base.lengths import scale
 from pursuit.base.products import times
 from pursuit.base.validation import Array
 from pursuit.penalties import FREE, Penalty
@@ -279,7 +278,7 @@ class FiniteAtoms(AtomSet):
     def spans(self, x: Array) -> bool:
         if self.rank == int(np.prod(self.shape)):
             return True
-        near = x.astype(np.float64) / scale(x)
+        near = x.astype(np.float64)
         rest = near - self.lin.project(near)
         return bool(np.linalg.norm(rest) <= OFF * np.linalg.norm(near))
 

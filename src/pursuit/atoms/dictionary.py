@@ -10,9 +10,10 @@ import numpy as np
 
 from pursuit.atoms.base import Atom, AtomSet, FiniteAtoms, Unit
 from pursuit.atoms.lin import Lin, lin
-from pursuit.base.lengths import refuse_endless, refuse_zero, row_norms
 from pursuit.base.products import times
+from pursuit.base.scaling import check_nonzero, check_range, row_norms, unit_rows
 from pursuit.base.threads import single_threaded_blas
+from pursuit.base.tolerances import tolerances
 from pursuit.base.validation import Array, real_array
 
 
@@ -40,10 +41,9 @@ class Dictionary(FiniteAtoms):
         self.shape = array.shape[1:]
         self.dtype = array.dtype
         self._matrix = np.ascontiguousarray(array.reshape(len(array), -1))
-        with np.errstate(over="ignore"):
-            self._norms = row_norms(self._matrix)
-        refuse_zero("atoms", "atom", self._norms)
-        refuse_endless("atoms", "atom", self._norms)
+        check_range("atoms", self._matrix, "atom")
+        self._norms = row_norms(self._matrix)
+        check_nonzero("atoms", "atom", self._norms)
 
     def __len__(self) -> int:
         return len(self._matrix)
@@ -97,12 +97,9 @@ class Dictionary(FiniteAtoms):
         return Dictionary(self._matrix.astype(dtype).reshape(-1, *self.shape))
 
     def unit(self) -> Unit:
-        if np.abs(self._norms - 1).max() <= 4 * np.finfo(self.dtype).eps:
+        if np.abs(self._norms - 1).max() <= tolerances(self.dtype).equal:
             return Unit(self, None)
-        # Dividing by the largest entry first keeps atoms of 1e±200 from losing their digits.
-        peak = np.abs(self._matrix).max(axis=1, keepdims=True)
-        rows = self._matrix / peak
-        rows /= row_norms(rows)[:, None]
+        rows, _ = unit_rows(self._matrix)
         return Unit(Dictionary(rows.reshape(-1, *self.shape)).along(self), self._norms)
 
     def along(self, other: FiniteAtoms) -> Dictionary:

@@ -19,7 +19,7 @@ import numpy as np
 
 from pursuit.atoms.whitening import whiten
 from pursuit.base.errors import InputError
-from pursuit.base.lengths import EPS
+from pursuit.base.tolerances import DOUBLE
 from pursuit.base.validation import Array
 
 FIRST = 1024
@@ -70,7 +70,7 @@ class Drawn:
 def known(matrix: Array, rank: int, radius: float, largest: float | None) -> Drawn:
     """The same where P̃ is known, and perhaps the largest leverage."""
     spectrum, axes = np.linalg.eigh(matrix)
-    used = spectrum > len(spectrum) * EPS * spectrum[-1]
+    used = spectrum > len(spectrum) * DOUBLE.rank * spectrum[-1]
     if int(used.sum()) != rank:
         raise InputError(
             f"moments: expected a P̃ whose range is lin(A), of {rank} dimensions, got one of "
@@ -79,19 +79,13 @@ def known(matrix: Array, rank: int, radius: float, largest: float | None) -> Dra
     roots, rows = np.sqrt(spectrum[used]), axes[:, used].T
     least, r = float(spectrum[used].min()), float(rank)
     W = min(radius * radius / least, inf if largest is None else largest)
-    doubt = 4 * len(matrix) * EPS * float(spectrum[-1]) / least
     lower = (W if largest is not None else r, W)
     bounds = Leverages(lower, (r, W), (r * r * least, W * radius * radius))
-    return Drawn(roots[:, None] * rows, rows / roots[:, None], doubt, bounds)
+    return Drawn(roots[:, None] * rows, rows / roots[:, None], 0.0, bounds)
 
 
 def estimated(draw: Draws, rank: int, radius: float, confidence: float, most: int) -> Drawn:
     """The moments that enough draws show; an InputError where more than `most` would be needed."""
-    if not 0 < radius * radius < inf:
-        raise InputError(
-            f"radius: the square of {radius:.6g} is out of the range of float64; expected atoms in "
-            "units that bring it nearer to one"
-        )
     rows, look = draw(min(FIRST, most)), 1
     while True:
         # Looks at 2, 4, 8 … times as many draws share what may go wrong: Σ 1/(k(k + 1)) = 1.
@@ -111,7 +105,7 @@ def estimated(draw: Draws, rank: int, radius: float, confidence: float, most: in
 def _seen(rows: Array, rank: int, radius: float, eta: float, confidence: float) -> Drawn | None:
     """What these draws show, each statement failing with probability η; None for nothing."""
     norms = np.linalg.norm(rows, axis=1)
-    if norms.max() > radius * (1 + 1e-9):
+    if norms.max() > radius * (1 + DOUBLE.input):
         raise InputError(
             f"radius: an atom of norm {norms.max():.6g} was drawn; expected a radius of at least "
             f"that, got {radius:.6g}"
@@ -144,7 +138,7 @@ def _basis(rows: Array, rank: int) -> Array | None:
     if rank == rows.shape[1]:
         return np.eye(rank)
     _, s, vt = np.linalg.svd(rows, full_matrices=False)
-    spanned = int(np.count_nonzero(s > max(rows.shape) * EPS * s[0]))
+    spanned = int(np.count_nonzero(s > max(rows.shape) * DOUBLE.rank * s[0]))
     if spanned > rank:
         raise InputError(f"rank: drawn atoms span {spanned} dimensions, got a rank of {rank}")
     basis: Array = vt[:rank]
@@ -164,7 +158,7 @@ def _relative_error(draws: float, rank: int, eta: float) -> tuple[float, float]:
     room = log(rank / eta) / draws
     if not room < 1:
         return inf, 1.0
-    low = _root(lambda e: e + (1 - e) * log1p(-e), room, 1 - 1e-12)
+    low = _root(lambda e: e + (1 - e) * log1p(-e), room, 1 - DOUBLE.equal)
     high = _root(lambda e: (1 + e) * log1p(e) - e, room, 4.0)
     ends = 1 / (1 + high), 1 / (1 - low)
     return (ends[1] - ends[0]) / (ends[0] + ends[1]), (ends[0] + ends[1]) / 2
@@ -215,14 +209,14 @@ def _below(x: float, room: float) -> float:
     """The smallest m ≤ x with kl(x, m) ≤ room."""
     if x <= 0:
         return 0.0
-    return x - _root(lambda s: _kl(x, x - s), room, x * (1 - 1e-12))
+    return x - _root(lambda s: _kl(x, x - s), room, x * (1 - DOUBLE.equal))
 
 
 def _above(x: float, room: float) -> float:
     """The largest m ≥ x with kl(x, m) ≤ room."""
     if x >= 1:
         return 1.0
-    return x + _root(lambda s: _kl(x, x + s), room, (1 - x) * (1 - 1e-12))
+    return x + _root(lambda s: _kl(x, x + s), room, (1 - x) * (1 - DOUBLE.equal))
 
 
 def _root(grows: Callable[[float], float], value: float, most: float) -> float:

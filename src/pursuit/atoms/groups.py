@@ -10,7 +10,6 @@ import numpy as np
 from pursuit.atoms.base import Atom, AtomSet
 from pursuit.atoms.closed_forms import ClosedForm
 from pursuit.base.errors import InputError
-from pursuit.base.lengths import scale
 from pursuit.base.validation import Array, extent, listed, plain_array, shown
 
 
@@ -55,8 +54,7 @@ class Groups(AtomSet):
 
     def _group_norms(self, d: Array) -> Array:
         entries = d[self._covered].astype(np.float64)
-        size = scale(entries)
-        norms: Array = size * np.sqrt(np.add.reduceat((entries / size) ** 2, self._starts))
+        norms: Array = np.sqrt(np.add.reduceat(entries**2, self._starts))
         return norms
 
     def lmo(self, d: Array) -> Atom:

@@ -9,7 +9,9 @@ import numpy as np
 
 from pursuit.base.errors import InputError
 from pursuit.base.linear_algebra import scipy_linalg
+from pursuit.base.scaling import check_range
 from pursuit.base.threads import single_threaded_blas
+from pursuit.base.tolerances import DOUBLE
 from pursuit.base.validation import Array, real_array
 
 
@@ -53,10 +55,11 @@ class MatrixMap(LinearMap):
     @single_threaded_blas
     def __init__(self, M: object, size: int) -> None:
         self.size, self.matrix = size, real_array("M", M, ndim=2).astype(np.float64)
+        check_range("M", self.matrix)
         if self.matrix.shape != (size, size):
             raise InputError(f"M: expected shape {(size, size)}, got {self.matrix.shape}")
         spectrum = np.linalg.svd(self.matrix, compute_uv=False)
-        if spectrum[-1] <= size * np.finfo(float).eps * spectrum[0]:
+        if spectrum[-1] <= size * DOUBLE.rank * spectrum[0]:
             raise InputError("M: expected an invertible matrix, got one that is numerically not")
         self.largest, self.smallest = float(spectrum[0]), float(spectrum[-1])
         self._factors = scipy_linalg().lu_factor(self.matrix)

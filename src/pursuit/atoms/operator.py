@@ -4,16 +4,15 @@ from __future__ import annotations
 
 from functools import cached_property
 from hashlib import blake2b
-from math import frexp
 from typing import Any
 
 import numpy as np
 
 from pursuit.atoms.base import Atom, FiniteAtoms, Unit
 from pursuit.base.errors import InputError
-from pursuit.base.lengths import length, refuse_zero, row_norms
-from pursuit.base.precision import peak
+from pursuit.base.scaling import check_nonzero, check_range, norm, row_norms
 from pursuit.base.sparse import sparse_array
+from pursuit.base.tolerances import tolerances
 from pursuit.base.validation import Array, extent, float_type, real_array
 
 PROBED = 2**16
@@ -85,8 +84,9 @@ class Operator(FiniteAtoms):
         forth, back = self._products(w, d)
         if not (np.isfinite(forth).all() and np.isfinite(back).all()):
             raise InputError("operator: its products with finite numbers are not finite")
+        check_range("operator", forth, dtype=self.dtype)
         one, other = float(np.vdot(forth, d)), float(w @ back)
-        if abs(one - other) > ADJOINT * max(length(forth) * length(d), length(w) * length(back)):
+        if abs(one - other) > ADJOINT * max(norm(forth) * norm(d), norm(w) * norm(back)):
             raise InputError(
                 f"operator: ⟨Aw, d⟩ = {one:.6g} and ⟨w, Aᵀd⟩ = {other:.6g} differ; expected an "
                 "rmatvec that is the adjoint of matvec"
@@ -112,7 +112,7 @@ class Operator(FiniteAtoms):
     def _check_norms(self) -> None:
         """Compare the norms that were given with those of a few atoms."""
         for z in np.unique(np.linspace(0, self._n - 1, CHECKED).astype(int)).tolist():
-            found, given = length(self.vector(z)), float(self.norms[z])
+            found, given = norm(self.vector(z)), float(self.norms[z])
             if abs(found - given) > ADJOINT * given:
                 raise InputError(
                     f"norms: atom {z} has the norm {found:.6g}, got {given:.6g}; expected those of "
@@ -147,7 +147,8 @@ class Operator(FiniteAtoms):
         norms = np.concatenate(
             [row_norms(self.some(j, j + TOGETHER)) for j in range(0, self._n, TOGETHER)]
         )
-        refuse_zero("operator", "atom", norms)
+        check_range("operator", norms[:, None], "atom")
+        check_nonzero("operator", "atom", norms)
         return norms
 
     def some(self, first: int, last: int) -> Array:
@@ -170,11 +171,7 @@ class Operator(FiniteAtoms):
         return float(np.vdot(d, self.vector(z)))
 
     def correlate(self, d: Array) -> Array:
-        # What meets the atoms is near one: of unit atoms the operator divides lengths out later.
-        power = 2.0 ** (frexp(peak(d))[1] - 1)
-        seen = np.asarray(self.operator.rmatvec(d.reshape(-1) / power))
-        correlations: Array = seen.reshape(-1) * power
-        return correlations
+        return np.asarray(self.operator.rmatvec(d.reshape(-1))).reshape(-1)
 
     def combine(self, weights: Array) -> Array:
         return np.asarray(self.operator.matvec(weights)).reshape(self.shape)
@@ -197,7 +194,7 @@ class Operator(FiniteAtoms):
         return other
 
     def unit(self) -> Unit:
-        if np.abs(self.norms - 1).max() <= 4 * np.finfo(self.dtype).eps:
+        if np.abs(self.norms - 1).max() <= tolerances(self.dtype).equal:
             return Unit(self, None)
         from scipy.sparse import diags_array
         from scipy.sparse.linalg import aslinearoperator
@@ -230,7 +227,9 @@ def _linear(operator: Any) -> Any:
 
 
 def _positive(norms: object, n: int, dtype: np.dtype[Any]) -> Array:
-    array = np.atleast_1d(real_array("norms", norms, minimum=0)).astype(dtype)
+    array = np.atleast_1d(real_array("norms", norms, minimum=0))
+    check_range("norms", array, dtype=dtype)
+    array = array.astype(dtype)
     if array.ndim > 1:
         raise InputError(f"norms: expected a number or a row of them, got shape {array.shape}")
     if len(array) not in (1, n) or not (array > 0).all():

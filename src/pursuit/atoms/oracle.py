@@ -8,6 +8,8 @@ import numpy as np
 
 from pursuit.atoms.base import Atom, AtomSet
 from pursuit.base.errors import InputError
+from pursuit.base.scaling import check_range
+from pursuit.base.tolerances import DOUBLE
 from pursuit.base.validation import Array, count, extent, positive, real_array, shaped_array, share
 
 
@@ -71,6 +73,7 @@ class Oracle(AtomSet):
         sizes = shape if isinstance(shape, tuple) else (shape,)
         self.shape = tuple(extent("shape", size) for size in sizes)
         self._radius = positive("radius", radius)
+        check_range("radius", np.array(self._radius))
         size = int(np.prod(self.shape))
         self._rank = size if rank is None else count("rank", rank, minimum=1)
         if self._rank > size:
@@ -80,7 +83,7 @@ class Oracle(AtomSet):
         self._leverage = None if max_leverage is None else positive("max_leverage", max_leverage)
         if moments is None and max_leverage is not None:
             raise InputError("max_leverage: expected with moments, for it is one of those draws")
-        if self._leverage is not None and self._leverage < self._rank * (1 - 1e-9):
+        if self._leverage is not None and self._leverage < self._rank * (1 - DOUBLE.input):
             raise InputError(
                 f"max_leverage: expected at least dim lin(A) = {self._rank}, got {max_leverage:g}"
             )
@@ -128,10 +131,11 @@ def _second_moment(value: object, size: int, radius: float) -> Array:
     matrix = np.diag(array) if array.shape == (size,) else array
     if matrix.shape != (size, size):
         raise InputError(f"moments: expected shape {(size, size)} or {(size,)}, got {array.shape}")
-    if not np.allclose(matrix, matrix.T, rtol=0, atol=1e-8 * np.abs(matrix).max()):
+    slack = DOUBLE.input
+    if not np.allclose(matrix, matrix.T, rtol=0, atol=slack * np.abs(matrix).max()):
         raise InputError("moments: expected a symmetric matrix")
     mean = float(np.trace(matrix))  # E‖z‖²
-    if not 0 < mean <= (1 + 1e-8) * radius**2:
+    if not 0 < mean <= (1 + slack) * radius**2:
         raise InputError(
             f"moments: expected a trace, which is E‖z‖², above 0 and at most radius² = "
             f"{radius**2:.6g}, got {mean:.6g}"

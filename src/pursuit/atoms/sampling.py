@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from sys import float_info
 from typing import Any
 
 import numpy as np
@@ -21,10 +20,10 @@ from pursuit.base.validation import Array, count, real_array, share, shown
 
 BLOCK = 256
 """Atoms are drawn in blocks of this size."""
+RAREST = 1e-140
+"""Smaller probabilities are zero: nothing is ever drawn with them."""
 CONFIDENCE = 0.999
 """With which statements hold that were made from draws."""
-RAREST = 2.0**-500
-"""Of a direction that is drawn less often than this the leverage has no square."""
 
 
 class Sampling:
@@ -166,10 +165,9 @@ class Moments:
         # Coordinates of lin(A): its dimension was decided on the directions of the atoms, and
         # differences between their lengths have no say in it.
         found = whiten(atoms.lin.inside(atoms.matrix), p)
-        with np.errstate(divide="ignore"):
-            leverage = np.minimum(found.lengths, 1 / p)  # for p_j z_j z_jᵀ ≤ P̃
+        most = np.divide(1, p, out=np.full_like(p, np.inf), where=p > 0)
+        leverage = np.minimum(found.lengths, most)  # for p_j z_j z_jᵀ ≤ P̃
         frame, dual = found.frame, found.transform.T
-        _moderate(leverage)
         if atoms.lin.basis is not None:
             frame, dual = frame @ atoms.lin.basis, dual @ atoms.lin.basis
         return Moments(frame, dual, leverage)
@@ -180,8 +178,7 @@ class Moments:
         from scipy.sparse import diags_array
 
         axes = np.flatnonzero(entries)
-        with np.errstate(over="ignore"):
-            w = _moderate(1 / entries[axes], float_info.min)
+        w = 1 / entries[axes]
         frame, dual = (
             diags_array(diagonal, format="csr")[axes]
             for diagonal in (np.sqrt(entries), np.sqrt(1 / np.where(entries, entries, np.inf)))
@@ -206,16 +203,6 @@ class Moments:
         """‖x‖_P² = xᵀPx."""
         s = self.dual @ x.reshape(-1)
         return float(s @ s)
-
-
-def _moderate(leverage: Array, rarest: float = RAREST) -> Array:
-    """Leverages with which the constants can be computed."""
-    if not leverage.max() <= 1 / rarest:
-        raise InputError(
-            "sampling: a direction is drawn too rarely for second moments in float64; expected "
-            f"probabilities of at least {rarest:.3g}, or zero"
-        )
-    return leverage
 
 
 def dense(factor: Any) -> Array:
@@ -251,7 +238,8 @@ def _probabilities(atoms: AtomSet, p: object) -> Array:
             f"{array.min():.3g} and a sum of {array.sum():.6g}"
         )
     normalised: Array = array / array.sum()
-    drawn = array > 0
+    drawn = normalised >= RAREST
+    normalised[~drawn] = 0
     if drawn.all():
         return normalised
     rank = lin(finite.matrix[drawn]).rank

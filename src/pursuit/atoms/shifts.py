@@ -12,13 +12,12 @@ from pursuit.atoms.base import Atom, Unit
 from pursuit.atoms.forms import AtomForm
 from pursuit.atoms.local import LocalAtoms, Overlaps, chunks
 from pursuit.base.errors import InputError
-from pursuit.base.lengths import refuse_endless, refuse_zero, row_norms
+from pursuit.base.scaling import check_nonzero, check_range, row_norms, unit_rows
+from pursuit.base.tolerances import tolerances
 from pursuit.base.validation import Array, extent, real_array
 
 LONG, WIDE = 8192, 256
 """The least length of a block that is transformed at once, along one axis and along each of two."""
-ALIKE = 64
-"""Units in the last place within which two templates are one."""
 
 
 class Position(NamedTuple):
@@ -66,6 +65,7 @@ class Shifts(LocalAtoms):
 
     def __init__(self, templates: object, shape: int | tuple[int, ...]) -> None:
         array = real_array("templates", templates, minimum=2)
+        check_range("templates", array, "template")
         sizes = shape if isinstance(shape, tuple) else (shape,)
         self.shape = tuple(extent("shape", size) for size in sizes)
         self.dtype = array.dtype
@@ -80,8 +80,7 @@ class Shifts(LocalAtoms):
         self._check()
 
     def _check(self) -> None:
-        refuse_zero("templates", "template", self.template_norms)
-        refuse_endless("templates", "template", self.template_norms)
+        check_nonzero("templates", "template", self.template_norms)
         pairs = alike(self.templates.reshape(len(self.templates), -1))
         if len(pairs):
             first, second = pairs[0].tolist()
@@ -191,12 +190,10 @@ class Shifts(LocalAtoms):
         return self if self.dtype == dtype else self._like(self.templates.astype(dtype))
 
     def unit(self) -> Unit:
-        if np.abs(self.template_norms - 1).max() <= 4 * np.finfo(self.dtype).eps:
+        if np.abs(self.template_norms - 1).max() <= tolerances(self.dtype).equal:
             return Unit(self, None)
-        peak = np.abs(self.templates).max(axis=(1, 2, 3), keepdims=True)
-        scaled = self.templates / peak
-        scaled /= row_norms(scaled.reshape(len(scaled), -1))[:, None, None, None]
-        return Unit(self._like(scaled), self.norms)
+        scaled, _ = unit_rows(self.templates.reshape(len(self.templates), -1))
+        return Unit(self._like(scaled.reshape(self.templates.shape)), self.norms)
 
     def given(self, templates: Array | None = None) -> Array:
         """The templates as they were given, shape (K, *extent); or others of (K, channels, rows,
@@ -369,10 +366,9 @@ class Shifts(LocalAtoms):
 
 def alike(rows: Array) -> Array:
     """The pairs of rows that are one up to their scale, of rows none of which is zero."""
-    flat = rows.astype(np.float64)
-    flat = flat / row_norms(flat)[:, None]
-    same = np.abs(flat @ flat.T) >= 1 - ALIKE * float(np.finfo(rows.dtype).eps)
-    return np.argwhere(np.triu(same, 1))
+    flat, _ = unit_rows(rows.astype(np.float64))
+    pivots = 1 - (flat @ flat.T) ** 2
+    return np.argwhere(np.triu(pivots <= tolerances(rows.dtype).dependent, 1))
 
 
 class _Sizes(NamedTuple):

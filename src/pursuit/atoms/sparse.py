@@ -10,8 +10,9 @@ import numpy as np
 from pursuit.atoms.base import Atom, Unit
 from pursuit.atoms.local import LocalAtoms
 from pursuit.base.errors import InputError
-from pursuit.base.lengths import refuse_endless, refuse_zero
+from pursuit.base.scaling import check_nonzero, check_range
 from pursuit.base.sparse import canonical_rows
+from pursuit.base.tolerances import tolerances
 from pursuit.base.validation import Array, extent
 
 
@@ -48,8 +49,8 @@ class SparseDictionary(LocalAtoms):
                 f"{self.shape}"
             )
         self.dtype, self.rows = rows.dtype, rows
-        refuse_zero("atoms", "atom", np.diff(rows.indptr))
-        refuse_endless("atoms", "atom", self.norms)
+        check_range("atoms", rows, "atom")
+        check_nonzero("atoms", "atom", np.diff(rows.indptr))
 
     def __len__(self) -> int:
         return int(self.rows.shape[0])
@@ -65,22 +66,10 @@ class SparseDictionary(LocalAtoms):
         return self.rows.tocsc()
 
     @cached_property
-    def _peaks(self) -> Array:
-        peaks: Array = np.maximum.reduceat(np.abs(self.rows.data), self.rows.indptr[:-1])
-        return peaks
-
-    @cached_property
     def norms(self) -> Array:
-        # Divided by their largest entries first: squares of 1e±200 are no numbers.
-        scaled = self.rows.data.astype(np.float64) / self._each(self._peaks)
-        squares = np.add.reduceat(scaled**2, self.rows.indptr[:-1])
-        with np.errstate(over="ignore"):
-            norms: Array = (np.sqrt(squares) * self._peaks).astype(self.dtype)
+        squares = np.add.reduceat(self.rows.data.astype(np.float64) ** 2, self.rows.indptr[:-1])
+        norms: Array = np.sqrt(squares).astype(self.dtype)
         return norms
-
-    def _each(self, numbers: Array) -> Array:
-        """A number of each atom, repeated for each of its entries."""
-        return np.repeat(numbers, np.diff(self.rows.indptr))
 
     def norm2(self, z: Atom) -> float:
         entries = self.support(z)[1].astype(np.float64)
@@ -118,12 +107,10 @@ class SparseDictionary(LocalAtoms):
         return SparseDictionary(self.rows.astype(dtype), self.shape)
 
     def unit(self) -> Unit:
-        if np.abs(self.norms - 1).max() <= 4 * np.finfo(self.dtype).eps:
+        if np.abs(self.norms - 1).max() <= tolerances(self.dtype).equal:
             return Unit(self, None)
         rows = self.rows.copy()
-        rows.data /= self._each(self._peaks)
-        lengths = np.sqrt(np.add.reduceat(rows.data.astype(np.float64) ** 2, rows.indptr[:-1]))
-        rows.data = (rows.data / self._each(lengths)).astype(self.dtype)
+        rows.data /= np.repeat(self.norms, np.diff(rows.indptr))
         return Unit(SparseDictionary(rows, self.shape), self.norms)
 
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from pursuit.atoms.base import Atom, AtomSet
 from pursuit.atoms.closed_forms import ClosedForm
-from pursuit.base.lengths import length
+from pursuit.base.scaling import norm
 from pursuit.base.validation import Array, extent
 
 
@@ -25,12 +25,12 @@ class Sphere(AtomSet):
         return f"Sphere{self.shape}"
 
     def lmo(self, d: Array) -> Atom:
-        norm = length(d)
-        if norm == 0:
+        size = norm(d)
+        if size == 0:
             first = np.zeros(self.shape)
             first.flat[0] = 1
             return first
-        return d / norm
+        return d / size
 
     def draw(self, rng: np.random.Generator, size: int) -> Sequence[Atom]:
         z = rng.standard_normal((size, *self.shape))
@@ -45,10 +45,10 @@ class Sphere(AtomSet):
         return 1.0
 
     def dual_norm(self, d: Array) -> float:
-        return length(d)
+        return norm(d)
 
     def gauge(self, x: Array) -> float:
-        return length(x)
+        return norm(x)
 
     @property
     def radius(self) -> float:

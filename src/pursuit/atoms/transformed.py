@@ -13,8 +13,8 @@ from pursuit.atoms.dictionary import Dictionary
 from pursuit.atoms.lin import Lin
 from pursuit.atoms.maps import LinearMap, MatrixMap
 from pursuit.base.errors import InputError
-from pursuit.base.lengths import row_norms
 from pursuit.base.products import times
+from pursuit.base.scaling import row_norms
 from pursuit.base.threads import single_threaded_blas
 from pursuit.base.validation import Array
 

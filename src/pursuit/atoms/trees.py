@@ -10,6 +10,7 @@ import numpy as np
 
 from pursuit.atoms.base import Atom, AtomSet
 from pursuit.base.errors import InputError, MissingExtra
+from pursuit.base.scaling import check_range
 from pursuit.base.validation import Array, count, real_array
 
 if TYPE_CHECKING:
@@ -171,7 +172,5 @@ class RegressionTrees(AtomSet):
 def _seen_by_trees(X: object) -> Array:
     """Samples in float32; what is too small for it is zero, as in scikit-learn."""
     rows = real_array("X", X, ndim=2)
-    largest = float(np.abs(rows).max())
-    if largest > float(np.finfo(np.float32).max):
-        raise InputError(f"X: expected numbers in the range of float32, got one of {largest:.6g}")
+    check_range("X", rows, dtype=np.dtype(np.float32))
     return rows.astype(np.float32)

@@ -6,19 +6,15 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from pursuit.base.lengths import length
 from pursuit.base.linear_algebra import scipy_linalg
 from pursuit.base.products import times
+from pursuit.base.tolerances import tolerances
 from pursuit.base.validation import Array
 
 DENSE = 64
 """Up to this smaller side a dense array is given to LAPACK."""
 STEPS = 200
 """Lanczos steps after which ARPACK is asked instead."""
-ULPS = 32
-"""Units in the last place of A's precision below which no accuracy is asked for."""
-ACCURACY = 1e-13
-"""The residual ‖Aᵀu − σv‖, relative to σ, at which a pair is accepted."""
 MIXED = 0.1
 """How much of a random vector a guess is mixed with, so that it can miss no direction."""
 CHANCE = 1e-9
@@ -39,7 +35,7 @@ class Pair(NamedTuple):
 
 
 def leading_pair(A: Any, start: Array | None = None) -> Pair:
-    """σ₁, u, v with Av = σ₁u and Aᵀu ≈ σ₁v, the difference being at most 10⁻¹³σ₁.
+    """σ₁, u, v with Av = σ₁u and Aᵀu ≈ σ₁v up to `Tolerances.singular_pair`, relative to σ₁.
 
     Lanczos starts at random, so that no σ is larger by more than that: a looser residual would
     leave open which of a cluster of singular values was found.
@@ -55,8 +51,8 @@ def leading_pair(A: Any, start: Array | None = None) -> Pair:
         U, s, Vt = np.linalg.svd(A, full_matrices=False)
         return Pair(float(s[0]), U[:, 0].copy(), Vt[0].copy(), Vt[min(1, len(s) - 1)].copy())
     v0 = _first(A, start)
-    eps = float(np.finfo(getattr(A, "dtype", np.float64)).eps)
-    pair, accurate = _lanczos(A, v0, max(ACCURACY, ULPS * eps))
+    accuracy = tolerances(getattr(A, "dtype", np.float64)).singular_pair
+    pair, accurate = _lanczos(A, v0, accuracy)
     return pair if accurate else _arpack(A, v0) or pair
 
 
@@ -153,10 +149,10 @@ class _Bidiagonal:
         """One more column of each; the entry of B that leads out of them."""
         k, B, U, V = self._k, self.B, self.U, self.V
         w = _orthogonal(np.asarray(times(self._A, V[k]), dtype=np.float64), U[:k])
-        B[k, k] = length(w)
+        B[k, k] = np.linalg.norm(w)
         U[k] = w / B[k, k] if B[k, k] > 0 else 0
         w = _orthogonal(np.asarray(times(self._transposed, U[k]), dtype=np.float64), V[: k + 1])
-        beta = B[k, k + 1] = length(w)
+        beta = B[k, k + 1] = np.linalg.norm(w)
         V[k + 1] = w / beta if beta > 0 else 0
         self._k += 1
         return float(beta)

@@ -16,6 +16,10 @@ from pursuit.base.validation import Array
 RANGE = {np.dtype(np.float64): (1e-70, 1e70), np.dtype(np.float32): (1e-15, 1e15)}
 """The smallest and largest magnitude that the largest entry of nonzero data may have."""
 
+LARGEST_PARAMETER = 1e230
+"""Larger penalty weights are it, larger bounds are infinite, and weights below its inverse zero:
+products with data are ordinary numbers."""
+
 
 def largest_magnitudes(array: Any, axis: int | tuple[int, ...] | None = None) -> Array:
     """Return the largest absolute value of an array or sparse array, or of each of its slices."""
@@ -29,15 +33,20 @@ def largest_magnitudes(array: Any, axis: int | tuple[int, ...] | None = None) ->
 
 
 def check_range(
-    name: str, array: Any, row: str | None = None, numbers: Array | None = None
+    name: str,
+    array: Any,
+    row: str | None = None,
+    numbers: Array | None = None,
+    dtype: np.dtype[Any] | None = None,
 ) -> None:
     """Raise InputError if the largest magnitude of an array is neither zero nor in the range.
 
     With the word for a `row` ("signal", "atom") every row is checked by itself. The error counts
-    rows from zero, or gives the one of their `numbers`.
+    rows from zero, or gives the one of their `numbers`. The range is that of `dtype` where the
+    array is to be converted to it.
     """
     largest = np.atleast_1d(_largest_of_rows(array) if row else largest_magnitudes(array))
-    least, most = RANGE[np.dtype(largest.dtype)]
+    least, most = RANGE[np.dtype(largest.dtype if dtype is None else dtype)]
     outside = np.flatnonzero((largest != 0) & ~((largest >= least) & (largest <= most)))
     if outside.size:
         number = outside[0] if numbers is None else numbers[outside[0]]
@@ -51,6 +60,13 @@ def check_range(
 def power_of_two(array: Any) -> float:
     """Return the power of two over which the largest magnitude of an array is in [1/2, 1)."""
     return float(np.ldexp(1.0, np.frexp(float(largest_magnitudes(array)))[1]))
+
+
+def check_nonzero(name: str, row: str, sizes: Array) -> None:
+    """Raise InputError if a row, of which `sizes` has the norms, is zero."""
+    zero = np.flatnonzero(sizes == 0)
+    if zero.size:
+        raise InputError(f"{name} must be nonzero, got zeros in {row} {zero[0]}")
 
 
 def scale_rows(rows: Array) -> tuple[Array, Array]:
@@ -71,6 +87,11 @@ def unit_rows(rows: Array) -> tuple[Array, Array]:
     norms = row_norms(rows)
     unit: Array = rows / np.where(norms == 0, 1, norms)[:, None]
     return unit, norms
+
+
+def norm(x: Array) -> float:
+    """Return the Euclidean norm of all entries of an array, computed in float64."""
+    return float(np.linalg.norm(x.astype(np.float64, copy=False)))
 
 
 def row_norms(rows: Array) -> Array:

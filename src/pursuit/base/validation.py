@@ -102,17 +102,6 @@ def shaped_array(name: str, value: object, shape: tuple[int, ...]) -> Array:
     return array
 
 
-def of_type(name: str, array: Array, dtype: np.dtype[Any]) -> Array:
-    """`array` in another precision, whose range has to hold its numbers."""
-    with np.errstate(over="ignore", under="ignore", invalid="ignore"):
-        converted: Array = array.astype(dtype, copy=False)
-    lost = ~np.isfinite(converted) | ((converted == 0) & (array != 0))
-    if lost.any():
-        first = array[lost][0]
-        raise InputError(f"{name}: expected numbers in the range of {dtype}, got {first:.6g}")
-    return converted
-
-
 def positive(name: str, value: object) -> float:
     """`value` as a finite float above zero."""
     result = number(name, value)

@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 
 from pursuit.base.errors import InputError
-from pursuit.base.lengths import refuse_blurred, refuse_endless
 from pursuit.base.threads import for_each_block
 from pursuit.base.validation import Array, float_type, in_rows, plain_array
 from pursuit.kernels.layouts import COMFORT, Signals
@@ -57,8 +56,6 @@ def prepare_signals(rows: Array, dtype: np.dtype[Any], start: int) -> Signals:
         x = x.copy() if np.may_share_memory(x, rows) else x
         unscale[odd] = _divide_powers(x, odd)
         sum_squares(x, norm2)
-        with np.errstate(over="ignore"):
-            refuse_endless("signals", "signal", np.sqrt(norm2) * unscale, start)
     return Signals(x, norm2, unscale)
 
 
@@ -86,10 +83,7 @@ def prepare_atoms(
         norm2 = _norms2(rows, threads)
         _refuse_short(norm2, dtype)
         return measured(rows, norm2), scale
-    with np.errstate(over="ignore"):
-        scale = _divide_norms(rows, norm2, odd)
-    refuse_endless("atoms", "atom", scale, 0)
-    refuse_blurred("atoms", "atom", scale)
+    scale = _divide_norms(rows, norm2, odd)
     return measured(rows, _norms2(rows, threads)), scale
 
 

@@ -18,6 +18,8 @@ from pursuit.base.tolerances import tolerances
 from pursuit.base.validation import Array
 from pursuit.geometry.designs import e_optimal, multiplicative
 
+EPS = tolerances(np.float64).eps
+
 ENUMERATED = 60_000
 """The most candidates for a corner that are looked at one by one."""
 PIVOTED = 1_000_000

@@ -11,8 +11,7 @@ import numpy as np
 
 from pursuit.atoms.base import Atom, AtomSet, FiniteAtoms
 from pursuit.atoms.maps import LinearMap
-from pursuit.base.precision import norm
-from pursuit.base.scaling import row_norms
+from pursuit.base.scaling import norm, row_norms
 from pursuit.base.validation import Array
 from pursuit.objectives.forms import PointForm, Representation
 
@@ -132,10 +131,6 @@ class Objective(ABC):
     def gradient_norm(self, x: Array) -> float:
         """‖∇f(x)‖, or a bound on it that is near enough to tell its size."""
         return norm(self.gradient(x))
-
-    def peaks(self) -> dict[str, float]:
-        """The largest numbers of those arguments that a run multiplies with each other."""
-        return {}
 
     def unbounded(self, atoms: AtomSet, x: Array) -> str:
         """Why f falls without end from x over lin(A); empty where it does not, or nobody knows."""

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from pursuit.base.errors import InputError
+from pursuit.base.tolerances import tolerances
 from pursuit.base.validation import Array
 from pursuit.objectives.linear_models import EVERY, Expansion, Rows, Supervised
 
@@ -190,6 +191,6 @@ def _shares(a: Array, weights: Array) -> tuple[Array, Array]:
     w = weights.astype(np.float64)
     none = w == 0
     p = np.where(none, np.where(a == 0, 0.0, np.inf), a.astype(np.float64) / np.where(none, 1, w))
-    slack = 4 * float(np.finfo(weights.dtype).eps)
+    slack = tolerances(weights.dtype).equal
     p = np.where((p < 0) & (p > -slack), 0.0, p)
     return np.where((p > 1) & (p < 1 + slack), 1.0, p), w

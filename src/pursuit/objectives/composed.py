@@ -64,9 +64,6 @@ class Composed(Objective):
     def double(self) -> Objective:
         return composed(self.f.double(), self.M)
 
-    def peaks(self) -> dict[str, float]:
-        return self.f.peaks()
-
     def unbounded(self, atoms: AtomSet, x: Array) -> str:
         return ""
 

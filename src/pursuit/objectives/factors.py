@@ -62,8 +62,9 @@ class Factors:
 
     def norm2(self) -> float:
         """‖X‖²."""
-        inner = (self.left.T @ self.left) * (self.right.T @ self.right)
-        return float(self.weights @ inner @ self.weights)
+        x = self.astype(np.float64, copy=False)
+        inner = (x.left.T @ x.left) * (x.right.T @ x.right)
+        return float(x.weights @ inner @ x.weights)
 
     def astype(self, dtype: Any, copy: bool = True) -> Factors:
         """The same factors in another precision."""

@@ -12,11 +12,10 @@ import numpy as np
 
 from pursuit.atoms.base import Atom, AtomSet, FiniteAtoms
 from pursuit.atoms.forms import AtomForm
-from pursuit.base.precision import peak
 from pursuit.base.products import combined, times
-from pursuit.base.scaling import row_norms
+from pursuit.base.scaling import check_range, row_norms
 from pursuit.base.threads import single_threaded_blas
-from pursuit.base.validation import Array, flag, non_negative, of_type, shaped_array
+from pursuit.base.validation import Array, flag, non_negative, shaped_array
 from pursuit.objectives.base import HessianBound, ThroughImage
 from pursuit.objectives.forms import PointForm, Representation
 from pursuit.objectives.maps import (
@@ -30,7 +29,6 @@ from pursuit.objectives.maps import (
     linear_map,
     magnitudes,
     sample_weights,
-    squared,
     with_ones,
 )
 
@@ -87,9 +85,9 @@ class LinearModel(ThroughImage):
     ) -> None:
         matrix, intercept = linear_map("X", X), flag("intercept", intercept)
         self._keep(with_ones(matrix) if intercept else matrix, non_negative("l2", l2), intercept)
-        given = sample_weights(weights, int(self.X.shape[0]))
-        ones = np.ones(int(self.X.shape[0]))
-        self.weights = of_type("weights", ones if given is None else given, self.dtype)
+        samples = int(self.X.shape[0])
+        given = sample_weights(weights, samples, self.dtype)
+        self.weights = np.ones(samples, self.dtype) if given is None else given
 
     def _keep(self, X: Any, l2: float, intercept: bool) -> None:
         """Take a matrix, with the column of the intercept, and an l2 that have been checked."""
@@ -197,7 +195,8 @@ class LinearModel(ThroughImage):
 
     def curvature(self, z: Array, image: Array) -> float:
         shrunk = self.shrunk(z)
-        return self.bend * _dot(self.weights * image, image) + self.l2 * _dot(shrunk, shrunk)
+        weighted = self.weights.astype(np.float64) * image
+        return self.bend * _dot(weighted, image) + self.l2 * _dot(shrunk, shrunk)
 
     def scales(self, atoms: FiniteAtoms) -> tuple[Array, Array]:
         """h_j, and (Σ √wᵢ|(Xz_j)ᵢ|)² bend/h_j: about the number of samples that z_j reaches."""
@@ -219,13 +218,6 @@ class LinearModel(ThroughImage):
         if self.bend == inf:
             return None
         return self.bend * _largest_eigenvalue(self.X, self.weights) + self.l2
-
-    @cached_property
-    def _peaks(self) -> dict[str, float]:
-        return {"X": peak(self.X), "weights": peak(self.weights)}
-
-    def peaks(self) -> dict[str, float]:
-        return self._peaks
 
     def double(self) -> Self:
         wide, cls = copy(self), type(self)
@@ -315,7 +307,6 @@ def _largest_eigenvalue(X: Any, weights: Array) -> float:
     if hasattr(X, "toarray") or isinstance(X, np.ndarray):
         scaled = X.multiply(root[:, None]).tocsr() if hasattr(X, "toarray") else X * root[:, None]
         if min(samples, features) <= DENSE_LIMIT:
-            squared("X", float(abs(scaled).max()) or 1.0)
             gram = scaled.T @ scaled if features <= samples else scaled @ scaled.T
             dense = gram.toarray() if hasattr(gram, "toarray") else gram
             return float(np.linalg.eigvalsh(dense)[-1])
@@ -324,7 +315,7 @@ def _largest_eigenvalue(X: Any, weights: Array) -> float:
         from scipy.sparse.linalg import aslinearoperator
 
         scaled = aslinearoperator(diags_array(root)) @ X
-    return squared("X", largest_singular_value(scaled))
+    return largest_singular_value(scaled) ** 2
 
 
 def _dot(a: Array, b: Array) -> float:
@@ -344,7 +335,9 @@ class Supervised(LinearModel):
         intercept: bool = False,
     ) -> None:
         super().__init__(X, l2, weights, intercept)
-        self.y = of_type("y", self.checked(shaped_array("y", y, self.weights.shape)), self.dtype)
+        responses = self.checked(shaped_array("y", y, self.weights.shape))
+        check_range("y", responses, dtype=self.dtype)
+        self.y: Array = responses.astype(self.dtype, copy=False)
 
     def checked(self, y: Array) -> Array:
         """y as the loss takes it, if it has a meaning and a minimum for it."""

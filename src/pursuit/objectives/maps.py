@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from math import inf
-from sys import float_info
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,7 +9,7 @@ import numpy as np
 from pursuit.atoms.base import FiniteAtoms
 from pursuit.base.errors import InputError
 from pursuit.base.leading_pair import leading_pair
-from pursuit.base.lengths import length
+from pursuit.base.scaling import check_range, norm
 from pursuit.base.sparse import sparse_array
 from pursuit.base.validation import Array, real_array, shaped_array
 
@@ -30,12 +28,15 @@ def magnitudes(A: Any, x: Array) -> Array:
     if hasattr(A, "dot") and hasattr(A, "__abs__"):
         terms: Array = abs(A) @ np.abs(x)
         return terms
-    size = largest_singular_value(A) * length(x)
+    size = largest_singular_value(A) * norm(x)
     return np.full((A.shape[0], *x.shape[1:]), size)
 
 
 def linear_map(name: str, value: Any) -> Any:
-    """A dense array, or a sparse array, by rows or by columns, or an operator, left as it is."""
+    """A dense array, or a sparse array, by rows or by columns, or an operator, left as it is.
+
+    Of an operator nobody sees the entries, and so not their range.
+    """
     from scipy.sparse import issparse
     from scipy.sparse.linalg import LinearOperator
 
@@ -43,9 +44,9 @@ def linear_map(name: str, value: Any) -> Any:
         if np.dtype(value.dtype).kind == "c":
             raise InputError(f"{name}: expected a real operator, got one of type {value.dtype}")
         return value
-    if issparse(value):
-        return sparse_array(name, value)
-    return real_array(name, value, ndim=2)
+    A = sparse_array(name, value) if issparse(value) else real_array(name, value, ndim=2)
+    check_range(name, A)
+    return A
 
 
 def by_columns(X: Any) -> Any:
@@ -112,7 +113,7 @@ def with_rows_scaled(A: Any, root: Array) -> Any:
     return aslinearoperator(diags_array(root)) @ A
 
 
-def sample_weights(weights: object | None, samples: int) -> Array | None:
+def sample_weights(weights: object | None, samples: int, dtype: np.dtype[Any]) -> Array | None:
     """Numbers of at least zero, one for each sample; None where none are given."""
     if weights is None:
         return None
@@ -122,18 +123,8 @@ def sample_weights(weights: object | None, samples: int) -> Array | None:
             "weights: expected numbers of at least 0 that are not all 0, "
             f"got {array.min():g} … {array.max():g}"
         )
-    return array
-
-
-def squared(name: str, norm: float) -> float:
-    """‖A‖² as a smoothness constant, where that is still a number."""
-    square = norm * norm
-    if norm and not float_info.min <= square < inf:
-        raise InputError(
-            f"{name}: the square of its largest singular value {norm:.3g} is out of the range of "
-            "floating point; expected a matrix of moderate scale"
-        )
-    return square
+    check_range("weights", array, dtype=dtype)
+    return array.astype(dtype, copy=False)
 
 
 def doubled(A: Any) -> Any:

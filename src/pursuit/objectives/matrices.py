@@ -12,8 +12,8 @@ from pursuit.atoms.base import Atom, AtomSet
 from pursuit.atoms.forms import AtomForm
 from pursuit.base.errors import InputError
 from pursuit.base.leading_pair import DENSE
-from pursuit.base.precision import norm
 from pursuit.base.products import times
+from pursuit.base.scaling import check_range, norm
 from pursuit.base.sparse import canonical_rows
 from pursuit.base.threads import single_threaded_blas
 from pursuit.base.validation import Array, real_array
@@ -36,8 +36,8 @@ class SparsePlusLowRank:
 
     def __init__(self, sparse: Any, left: object, right: object) -> None:
         self.sparse = _sparse("sparse", sparse)
-        self.left = real_array("left", left, ndim=2)
-        self.right = real_array("right", right, ndim=2)
+        self.left = _dense("left", left)
+        self.right = _dense("right", right)
         expected = (self.left.shape[0], self.right.shape[0])
         if self.sparse.shape != expected or self.left.shape[1] != self.right.shape[1]:
             raise InputError(
@@ -61,10 +61,9 @@ class SparsePlusLowRank:
     def norm2(self) -> float:
         """‖B‖² = ‖S‖² + 2⟨S, LRᵀ⟩ + ‖LRᵀ‖²."""
         left, right = self.left.astype(np.float64), self.right.astype(np.float64)
-        with np.errstate(over="ignore", invalid="ignore"):
-            crossed = float(np.vdot(self.sparse @ right, left))
-            low = float(np.vdot(left.T @ left, right.T @ right))
-            return 2 * half_square(self.sparse.data) + 2 * crossed + low
+        crossed = float(np.vdot(self.sparse @ right, left))
+        low = float(np.vdot(left.T @ left, right.T @ right))
+        return 2 * half_square(self.sparse.data) + 2 * crossed + low
 
     def astype(self, dtype: type) -> SparsePlusLowRank:
         """The same matrix in another precision."""
@@ -261,8 +260,16 @@ def _sparse(name: str, value: Any) -> Any:
 
     if not issparse(value):
         raise InputError(f"{name}: expected a SciPy sparse array, got {type(value).__name__}")
-    return canonical_rows(name, value)
+    rows = canonical_rows(name, value)
+    check_range(name, rows)
+    return rows
+
+
+def _dense(name: str, value: Any) -> Array:
+    array = real_array(name, value, ndim=2)
+    check_range(name, array)
+    return array
 
 
 def _matrix(name: str, value: Any) -> Any:
-    return _sparse(name, value) if hasattr(value, "tocsr") else real_array(name, value, ndim=2)
+    return _sparse(name, value) if hasattr(value, "tocsr") else _dense(name, value)

@@ -10,15 +10,14 @@ import numpy as np
 
 from pursuit.atoms.base import Atom, AtomSet, FiniteAtoms
 from pursuit.base.errors import InputError
-from pursuit.base.precision import norm, peak
 from pursuit.base.products import times
+from pursuit.base.scaling import check_range, norm
 from pursuit.base.threads import single_threaded_blas
 from pursuit.base.tolerances import tolerances
 from pursuit.base.validation import (
     Array,
     flag,
     non_negative,
-    of_type,
     real_array,
     shaped_array,
 )
@@ -30,7 +29,6 @@ from pursuit.objectives.maps import (
     last_axis,
     linear_map,
     sample_weights,
-    squared,
     with_ones,
     with_rows_scaled,
 )
@@ -49,6 +47,7 @@ class SquaredDistance(QuadraticObjective):
 
     def __init__(self, b: object) -> None:
         self.b = real_array("b", b)
+        check_range("b", self.b)
         self.shape = self.b.shape
         self.dtype = self.b.dtype
 
@@ -60,9 +59,6 @@ class SquaredDistance(QuadraticObjective):
     def signal_norm(self) -> float:
         """‖b‖, what `rtol` is relative to."""
         return norm(self.b)
-
-    def peaks(self) -> dict[str, float]:
-        return {"b": peak(self.b)}
 
     def double(self) -> SquaredDistance:
         return SquaredDistance(self.b.astype(np.float64))
@@ -125,15 +121,16 @@ class LeastSquares(ThroughImage, QuadraticObjective):
     ) -> None:
         self.A = linear_map("A", A)
         self.b = shaped_array("b", b, (self.A.shape[0],))
+        check_range("b", self.b)
         self.dtype = np.result_type(self.A.dtype, self.b.dtype)
         self.l2, self.intercept = non_negative("l2", l2), flag("intercept", intercept)
         if self.dtype == np.float64:  # once, and not anew in every product
             self.A, self.b = doubled(self.A), doubled(self.b)
         if self.intercept:
             self.A = with_ones(self.A)
-        given = sample_weights(weights, len(self.b))
+        given = sample_weights(weights, len(self.b), self.dtype)
         if given is not None:
-            root = of_type("weights", np.sqrt(given), self.dtype)
+            root = np.sqrt(given)
             self.A, self.b = with_rows_scaled(self.A, root), root * self.b
         self.shape = (int(self.A.shape[1]),)
         self.mu = 0.0 if self.intercept else self.l2
@@ -146,7 +143,7 @@ class LeastSquares(ThroughImage, QuadraticObjective):
     @single_threaded_blas
     def L(self) -> float:  # type: ignore[override]
         """λ_max(Aᵀ diag(w) A) + l2."""
-        return squared("A", largest_singular_value(self.A)) + self.l2
+        return largest_singular_value(self.A) ** 2 + self.l2
 
     @cached_property
     @single_threaded_blas
@@ -157,13 +154,6 @@ class LeastSquares(ThroughImage, QuadraticObjective):
     @cached_property
     def linear_model(self) -> Squares:
         return Squares.of(self.A, self.b, self.l2, self.intercept)
-
-    @cached_property
-    def _peaks(self) -> dict[str, float]:
-        return {"A": peak(self.A), "b": peak(self.b)}
-
-    def peaks(self) -> dict[str, float]:
-        return self._peaks
 
     def double(self) -> LeastSquares:
         wide = LeastSquares(doubled(self.A), self.b.astype(np.float64), self.l2)
@@ -186,7 +176,7 @@ class LeastSquares(ThroughImage, QuadraticObjective):
         return times(self.A.T, image[:m] - self.b) + sqrt(self.l2) * image[m:]
 
     def curvature(self, z: Array, image: Array) -> float:
-        return float(np.vdot(image, image))
+        return 2 * half_square(image)
 
     def gradient_terms(self, x: Array) -> Array:
         return self.linear_model.gradient_terms(x)
@@ -234,13 +224,15 @@ class Quadratic(ThroughImage, QuadraticObjective):
         self.H = real_array("H", H, ndim=2)
         if self.H.shape[0] != self.H.shape[1]:
             raise InputError(f"H: expected a square matrix, got shape {self.H.shape}")
+        check_range("H", self.H)
         asymmetry = np.abs(self.H - self.H.T).max()
-        rounding = float(np.sqrt(np.finfo(self.H.dtype).eps))
+        rounding = tolerances(self.H.dtype).input
         if asymmetry > rounding * np.abs(self.H).max():
             raise InputError(f"H: expected a symmetric matrix, got |H − Hᵀ| up to {asymmetry:.3g}")
         if asymmetry:  # Hx is the gradient of ½xᵀHx where H is symmetric to the last bit
             self.H = self.H / 2 + self.H.T / 2
         self.b = shaped_array("b", b, (len(self.H),))
+        check_range("b", self.b)
         self.shape = self.b.shape
         self.dtype = np.result_type(self.H.dtype, self.b.dtype)
         self.H, self.b = (part.astype(self.dtype, copy=False) for part in (self.H, self.b))
@@ -262,9 +254,6 @@ class Quadratic(ThroughImage, QuadraticObjective):
     def image(self, x: Array) -> Array:
         return times(self.H, x)
 
-    def peaks(self) -> dict[str, float]:
-        return {"b": peak(self.b)}
-
     def double(self) -> Quadratic:
         # As it was accepted: an H that rounding in float32 made a little indefinite is this one.
         wide = Quadratic.__new__(Quadratic)
@@ -274,12 +263,13 @@ class Quadratic(ThroughImage, QuadraticObjective):
         return wide
 
     def unbounded(self, atoms: AtomSet, x: Array) -> str:
-        if self.mu > len(self.H) * float(np.finfo(self.H.dtype).eps) * self.L:
+        if self.mu > len(self.H) * tolerances(self.H.dtype).rank * self.L:
             return ""
         return falling(self.H, self.gradient(x.astype(np.float64)), atoms)
 
     def value_at(self, x: Array, image: Array) -> float:
-        return 0.5 * float(np.vdot(x, image)) - float(np.vdot(self.b, x))
+        wide = x.astype(np.float64, copy=False)
+        return 0.5 * float(np.vdot(wide, image)) - float(np.vdot(self.b, wide))
 
     def gradient_at(self, x: Array, image: Array) -> Array:
         gradient: Array = image - self.b
@@ -295,7 +285,7 @@ class Quadratic(ThroughImage, QuadraticObjective):
         return HessianBound(rows @ H @ rows.T, np.sqrt(squares), is_root=False, exact=True)
 
     def curvature(self, z: Array, image: Array) -> float:
-        return float(np.vdot(z, image))
+        return float(np.vdot(z.astype(np.float64, copy=False), image))
 
     def atom_image(self, atoms: AtomSet, z: Atom) -> Array:
         return atoms.image(self.H, z)

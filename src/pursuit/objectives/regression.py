@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from pursuit.base.errors import InputError
-from pursuit.base.precision import peak
-from pursuit.base.scaling import row_norms
-from pursuit.base.validation import Array, of_type, positive
+from pursuit.base.scaling import check_range, row_norms
+from pursuit.base.tolerances import tolerances
+from pursuit.base.validation import Array, positive
 from pursuit.objectives.base import HessianBound
 from pursuit.objectives.linear_models import EVERY, Rows, Supervised
 from pursuit.objectives.maps import magnitudes
@@ -19,9 +19,6 @@ from pursuit.objectives.maps import magnitudes
 
 class Responses(Supervised):
     """A linear model of real responses y."""
-
-    def peaks(self) -> dict[str, float]:
-        return {**self._peaks, "y": peak(self.y)}
 
     def _clipped(self, bound: float) -> tuple[Any, Array, Array]:
         """Residuals between ±bound, as kernels take them."""
@@ -46,7 +43,7 @@ class Squares(Responses):
         model = Squares.__new__(Squares)
         model._keep(A, l2, intercept)
         model.weights = np.ones(len(b), model.dtype)
-        model.y = of_type("y", b, model.dtype)
+        model.y = b.astype(model.dtype, copy=False)
         return model
 
     def losses(self, u: Array, rows: Rows = EVERY) -> Array:
@@ -105,9 +102,7 @@ class Huber(Responses):
     ) -> None:
         super().__init__(X, y, l2, weights, intercept)
         self.delta = positive("delta", delta)
-
-    def peaks(self) -> dict[str, float]:
-        return {**super().peaks(), "delta": self.delta}
+        check_range("delta", np.array(self.delta), dtype=self.dtype)
 
     def losses(self, u: Array, rows: Rows = EVERY) -> Array:
         r = np.abs(self._residuals(u, rows))
@@ -130,7 +125,7 @@ class Huber(Responses):
 
     def conjugates(self, a: Array) -> Array:
         """a²/(2w) + ay for |a| ≤ w·delta."""
-        slack = 1 + 4 * float(np.finfo(self.dtype).eps)
+        slack = 1 + tolerances(self.dtype).equal
         inside = np.abs(a) <= self.weights.astype(np.float64) * self.delta * slack
         conjugates: Array = np.where(inside, _square_conjugates(a, self.y, self.weights), inf)
         return conjugates
@@ -199,7 +194,7 @@ class Poisson(Responses):
 
         w, y = self.weights.astype(np.float64), self.y.astype(np.float64)
         m = np.where(w > 0, a / np.where(w > 0, w, 1), 0) + y
-        slack = 4 * float(np.finfo(self.dtype).eps) * y
+        slack = tolerances(self.dtype).equal * y
         m = np.where((m < 0) & (m >= -slack), 0.0, m)
         inside = (m >= 0) & ((w > 0) | (a == 0))
         m = np.where(inside, m, 1.0)
@@ -230,8 +225,7 @@ class Poisson(Responses):
 
     @staticmethod
     def _means(u: Array) -> Array:
-        with np.errstate(over="ignore"):  # a step that is too long is one to step back from
-            means: Array = np.exp(u)
+        means: Array = np.exp(u)
         return means
 
 

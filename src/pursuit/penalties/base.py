@@ -10,14 +10,11 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from pursuit.base.errors import InputError
+from pursuit.base.scaling import RANGE
 from pursuit.base.validation import Array
 
 Number = float | Array
 """One number for all atoms, or one for each."""
-
-
-LARGEST = float(np.finfo(np.float64).max)
-SMALLEST = float(np.finfo(np.float64).smallest_subnormal)
 
 
 class Parts(NamedTuple):
@@ -89,10 +86,7 @@ class Penalty(ABC):
             return self
         s = np.asarray(scales, np.float64)
         weights, lower, upper = self.terms
-        # What is more than any number is as good as that; and what is not free does not become so.
-        with np.errstate(over="ignore", under="ignore"):
-            scaled = np.clip(weights / s, np.where(np.equal(weights, 0), 0.0, SMALLEST), LARGEST)
-            return Separable(scaled, _stretched(lower, s), _stretched(upper, s))
+        return Separable(weights / s, lower * s, upper * s)
 
     def within(self, dtype: np.dtype[Any]) -> Penalty:
         """g with an interval whose ends are numbers of a precision: not beyond those of its own."""
@@ -104,7 +98,7 @@ class Penalty(ABC):
     def times(self, factor: float) -> Penalty:
         """g with its weights multiplied by a factor and the bounds that it has."""
         weights, lower, upper = self.terms
-        return Separable(np.minimum(np.multiply(weights, factor), LARGEST), lower, upper)
+        return Separable(np.multiply(weights, factor), lower, upper)
 
     def only(self, places: Array, n: int) -> Penalty:
         """g for n atoms of which all but those at some places are to stay at zero."""
@@ -132,16 +126,13 @@ class Penalty(ABC):
         """g(w); inf outside of its domain."""
         if not self.allows(w):
             return inf
-        with np.errstate(over="ignore"):
-            return float(np.sum(self.terms[0] * np.abs(w, dtype=np.float64)))
+        return float(np.sum(self.terms[0] * np.abs(w, dtype=np.float64)))
 
-    @np.errstate(over="ignore")  # a bound that the precision of w has no number for is none
     def allows(self, w: Array) -> bool:
         """Whether coefficients are in the domain of g."""
-        _, lower, upper = self.terms
-        if (isinstance(lower, np.ndarray) or lower > -inf) and not np.all(w >= lower):
-            return False
-        return not (isinstance(upper, np.ndarray) or upper < inf) or bool(np.all(w <= upper))
+        _, *bounds = self.terms
+        lower, upper = (np.asarray(bound, np.float64) for bound in bounds)
+        return bool(np.all(w >= lower) and np.all(w <= upper))
 
     def prox(self, w: Array, h: Number) -> Array:
         """argmin over v of g(v) + Σ_j h_j (v_j − w_j)²/2: a soft threshold and a clip."""
@@ -174,10 +165,12 @@ class Penalty(ABC):
         weights, lower, upper = self.terms
         over: Array = np.maximum(np.abs(v) - weights, 0)
         end = np.where(v > 0, upper, np.negative(lower))
-        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-            best = np.where(over > 0, np.minimum(over / l2, end), 0.0)
-            ridge = np.where(np.asarray(l2) > 0, l2 * best * best / 2, 0.0)
-            charge: Array = np.where(best > 0, over * best - ridge, 0.0)
+        curved = np.broadcast_to(np.asarray(l2, np.float64), over.shape)
+        vertex = np.divide(over, curved, out=np.full(over.shape, inf), where=curved > 0)
+        best = np.where(over > 0, np.minimum(vertex, end), 0.0)
+        charge: Array = best * over
+        ridged = np.isfinite(best)
+        charge[ridged] -= curved[ridged] * best[ridged] ** 2 / 2
         return charge
 
     def lets_grow(self, w: Array) -> bool:
@@ -197,15 +190,14 @@ def _number(term: Number) -> Number:
     return term if np.ndim(term) else float(term)
 
 
-def _stretched(bound: Number, scales: Array) -> Array:
-    """A bound times scales: a number where it is one."""
-    return np.where(np.isinf(bound), bound, np.clip(bound * scales, -LARGEST, LARGEST))
-
-
 def _toward_zero(bound: Number, dtype: np.dtype[Any]) -> Array:
-    """The nearest number of a precision that is not further from zero."""
-    with np.errstate(over="ignore"):
-        near = np.asarray(bound).astype(dtype)
+    """The nearest number of a precision that is not further from zero.
+
+    A finite bound is at most the largest coefficient of data in the range of that precision.
+    """
+    least, most = RANGE[dtype]
+    bound = np.where(np.isinf(bound), bound, np.clip(bound, -most / least, most / least))
+    near = bound.astype(dtype)
     beyond = np.abs(near, dtype=np.float64) > np.abs(bound)
     return np.where(beyond, np.nextafter(near, dtype.type(0)), near).astype(np.float64)
 

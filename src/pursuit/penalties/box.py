@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from pursuit.base.errors import InputError
+from pursuit.base.scaling import LARGEST_PARAMETER
 from pursuit.base.validation import in_rows, plain_array, shown
 from pursuit.penalties.base import Number, Penalty
 
@@ -58,4 +59,5 @@ def _bound(name: str, value: object) -> Number:
         raise InputError(f"{name}: expected a number or a row of them, got shape {array.shape}")
     if np.isnan(array).any():
         raise InputError(f"{name}: expected numbers, got nan")
+    array[np.abs(array) > LARGEST_PARAMETER] *= np.inf
     return array if array.ndim else float(array)

@@ -7,6 +7,7 @@ from math import inf
 import numpy as np
 
 from pursuit.base.errors import InputError
+from pursuit.base.scaling import LARGEST_PARAMETER
 from pursuit.base.validation import real_array
 from pursuit.penalties.base import Number, Penalty
 
@@ -37,6 +38,7 @@ class L1(Penalty):
             raise InputError(f"weights: expected a number or a row of them, got {array.shape}")
         if array.min() < 0:
             raise InputError(f"weights: expected numbers of at least 0, got {array.min():g}")
+        array = np.where(array < 1 / LARGEST_PARAMETER, 0, np.minimum(array, LARGEST_PARAMETER))
         self.weights: Number = array if array.ndim else float(array)
 
     def __repr__(self) -> str:

@@ -19,8 +19,7 @@ class BlindPoint(AmbientPoint):
     def __init__(self, f: Objective, atoms: AtomSet, x0: Array) -> None:
         if not isinstance(x0, np.ndarray):
             raise InputError(f"method: gradient-free cannot run on a {type(f).__name__}")
-        with np.errstate(over="ignore", invalid="ignore"):  # a start that is too far is refused
-            super().__init__(f, atoms, x0)
+        super().__init__(f, atoms, x0)
 
     def largest_slope(self) -> float:
         return nan

@@ -9,14 +9,14 @@ frames that it meets are transformed anew, and all of them after many steps.
 
 from __future__ import annotations
 
-from math import frexp, inf, ldexp, sqrt
+from math import inf, sqrt
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from pursuit.atoms.base import Atom, AtomSet
 from pursuit.atoms.gabor import Gabor, GaborAtom
-from pursuit.base.precision import norm
+from pursuit.base.scaling import norm
 from pursuit.base.validation import Array
 from pursuit.kernels import gabor as kernels
 from pursuit.objectives.base import Objective
@@ -55,8 +55,8 @@ class GaborPoint(AmbientPoint):
         self.x = self.image = x0.astype(np.float64)
         self.base = np.zeros_like(self.x)
         self.b = self._rows(-f.gradient(np.zeros(atoms.shape)))
-        # Coefficients are kept for a residual of a norm of about one, whatever the unit is.
-        self.scale = ldexp(1.0, -frexp(norm(self.b))[1])
+        # Coefficients are kept for a residual whose norm is one at zero, whatever the unit is.
+        self.scale = 1 / (norm(self.b) or 1.0)
         self._kept: KeptSpectra | None = None
 
     def share(self) -> GaborPoint:

@@ -10,7 +10,7 @@ import numpy as np
 
 from pursuit.atoms.base import AtomSet
 from pursuit.base.errors import InputError
-from pursuit.base.lengths import length
+from pursuit.base.scaling import norm
 from pursuit.base.status import Status
 from pursuit.points.base import Point
 from pursuit.rules.memory import Memory
@@ -244,7 +244,7 @@ class Reasons:
         if watched.strikes == STRIKES:
             # The terms of a value may be far larger than it, and steps follow their rounding.
             true = self._running.verified
-            size = length(true.x.astype(np.float64)) if isinstance(true.x, np.ndarray) else 0.0
+            size = norm(true.x.astype(np.float64)) if isinstance(true.x, np.ndarray) else 0.0
             terms = self._gradient * size
             watched.strikes = STRIKES if self._high(true.value, terms) else 0
         return self._struck()

@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 
 from pursuit.atoms.forms import AtomForm
-from pursuit.base import precision
 from pursuit.base.errors import InputError
+from pursuit.base.scaling import norm as size_of
 from pursuit.base.validation import Array
 from pursuit.objectives.base import Objective
 from pursuit.objectives.problem import Problem
@@ -50,13 +50,7 @@ def in_range(problem: Problem, start: Array, unit_atoms: bool) -> tuple[Objectiv
 
 def _checked(problem: Problem, start: Array, unit_atoms: bool, dtype: np.dtype[Any]) -> float:
     """‖∇f‖, if the numbers of a run stay in the range of a type."""
-    f, (_, single) = problem.f, ROOM[dtype]
-    for name, peak in f.peaks().items():
-        if peak and not 2 * abs(log2(peak)) <= 1.02 * single:  # its square is a number
-            raise InputError(
-                f"{name}: numbers of up to {peak:.3g} have products out of the range of {dtype}; "
-                "expected other units"
-            )
+    f = problem.f
     on_axes = problem.atoms.form is AtomForm.AXES
     model = f.linear_model if on_axes else None  # its gradient at zero is asked for again
     g, h = _sizes(model or f, start)
@@ -78,7 +72,7 @@ def _sizes(f: Objective, x: Array) -> tuple[float, float]:
         norm = f.gradient_norm(x)
         return (log2(norm) if norm > 0 else -inf), 0.0
     gradients = [f.gradient(x)] + ([f.gradient(np.zeros_like(x))] if x.any() else [])
-    norms = [precision.norm(gradient) for gradient in gradients]
+    norms = [size_of(gradient) for gradient in gradients]
     norm = norms[0] if np.isnan(norms[-1]) else max(norms)  # zero may be outside of f's domain
     if not 0 < norm < inf:
         return (-inf if norm == 0 else inf), 0.0
