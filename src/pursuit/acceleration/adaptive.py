@@ -22,6 +22,7 @@ from pursuit.atoms.base import Atom
 from pursuit.atoms.sampling import Sampling, Stream, as_sampling, dense
 from pursuit.base.errors import InputError
 from pursuit.base.roots import next_weight
+from pursuit.base.tolerances import DOUBLE
 from pursuit.base.validation import Array, count, positive
 from pursuit.geometry.guarantee import Guarantee, MissingConstant
 from pursuit.objectives.matrices import MatrixObjective
@@ -79,7 +80,7 @@ class Adaptive(Momentum):
         needed = _enough(problem, draws)
         if not advance.as_algorithm_2:
             raise MissingConstant("κ", "a fixed one is covered with Algorithm 2's step")
-        if kappa < needed * (1 - 1e-12):
+        if kappa < needed * (1 - DOUBLE.equal):
             raise MissingConstant("κ", f"{kappa:.6g} is below the proved {needed:.6g}")
         return Guarantee(self.sampling, {"κ": kappa}, surely)
 

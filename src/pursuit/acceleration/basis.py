@@ -6,16 +6,12 @@ from math import sqrt
 
 import numpy as np
 
-from pursuit.acceleration.conjugate import NEAR, ConjugateStepper
+from pursuit.acceleration.conjugate import ConjugateStepper
 from pursuit.acceleration.directions import Directions
 from pursuit.base.validation import Array
-from pursuit.geometry.preconditioner import zero_curvature
 from pursuit.points.ambient import AmbientPoint
 from pursuit.points.base import Shift
 from pursuit.rules.run import Run
-
-LOST = 64
-"""Units in the last place of u that what is left of it beside the basis may owe to rounding."""
 
 
 class QuadraticStepper(ConjugateStepper):
@@ -41,7 +37,7 @@ class QuadraticStepper(ConjugateStepper):
         """
         squares = np.where(self._h > 0, c**2 / np.where(self._h > 0, self._h, 1), 0.0)
         best = int(np.argmax(squares))
-        if not squares[best] > NEAR * self._noise():
+        if not squares[best] > self._tolerances.slope**2 * self._size():
             return 0.0
         self.kept.clear()
         weights = np.zeros_like(self.x.coef)
@@ -64,9 +60,10 @@ class QuadraticStepper(ConjugateStepper):
             d = {name: array - share[name] for name, array in d.items()}
         alone = {name: array.reshape(1, -1) for name, array in d.items()}
         square = float(self.x.bilinear(alone, d)[0])
-        of_d = zero_curvature(self.x.f, self.x.coef.dtype) * self._reach(d["coef"])
-        of_u = (LOST * self._eps) ** 2 * self._reach(u["coef"])
-        if not square > max(of_d, of_u):
+        f, small = self.x.f.quadratic, self._tolerances.slope**2
+        # A sum of squares is as small as its terms, dᵀHd is a difference of larger ones.
+        flat = small if f is None or f.isometric else self._tolerances.dependent
+        if not square > max(flat * self._reach(d["coef"]), small * self._reach(u["coef"])):
             return None
         size = sqrt(square)
         return {name: array / size for name, array in d.items()}

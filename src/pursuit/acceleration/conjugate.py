@@ -23,15 +23,13 @@ from math import inf, nan, sqrt
 import numpy as np
 
 from pursuit.acceleration.directions import Directions
+from pursuit.base.tolerances import tolerances
 from pursuit.base.validation import Array
 from pursuit.points.ambient import AmbientPoint
 from pursuit.points.base import Shift
 from pursuit.rules.memory import Memory
 from pursuit.rules.momentum import Stepper
 from pursuit.rules.run import Progress, Run
-
-NEAR = 1e4
-"""How far above rounding S may come to rest."""
 
 
 def length(energy: float, along: float, beta: float, gain: float) -> float:
@@ -80,7 +78,7 @@ class ConjugateStepper(Stepper):
 
     def __init__(self, run: Run, x: AmbientPoint, p: Array, h: Array) -> None:
         self.x, self._p, self._h = x, p, h
-        self._eps = float(np.finfo(x.coef.dtype).eps)
+        self._tolerances = tolerances(x.coef.dtype)
         origin = x.f.value_at(np.zeros_like(x.x), np.zeros_like(x.image))
         self._scale = max(abs(origin), abs(x.value()))
         self.memory = run.remember("momentum", ConjugateMemory(np.zeros(len(p))))
@@ -96,20 +94,21 @@ class ConjugateStepper(Stepper):
         memory = self.memory
         c = self.x.correlations().astype(np.float64)  # x_t is about to move
         weights, slope = self._p * c, float(np.abs(c).max())
-        energy, noise = float(weights @ c), self._noise()
+        energy, size = float(weights @ c), self._size()
         away = memory.v - self.x.coef
-        along, doubt = float(c @ away), sqrt(NEAR * noise * self._reach(away))
-        gain, falls = 0.0, self._falls(energy, noise * float(self._p @ self._h))
+        rounding = self._tolerances.slope * sqrt(size * self._reach(away))
+        along, falls = float(c @ away), self._falls(energy, size * float(self._p @ self._h))
+        gain = 0.0
         if falls:
             u = self.x.gather(weights.astype(self.x.coef.dtype, copy=False))
-            gain = self._improve(c, u, along if abs(along) > doubt else 0.0)
+            gain = self._improve(c, u, along if abs(along) > rounding else 0.0)
         if not gain > 0:
             if self._renewed(c, energy):
                 return self.step()
             gain = self._improve_alone(c) if falls else 0.0
         if not gain > 0:
             return Progress(None, 0.0, nan, slope, 0.0)
-        alpha = length(energy, along - doubt, memory.beta, gain)
+        alpha = length(energy, along - rounding, memory.beta, gain)
         memory.v = memory.v - alpha * weights  # v_{t+1} = v_t − αu
         memory.beta += alpha
         memory.fallen += gain
@@ -129,27 +128,28 @@ class ConjugateStepper(Stepper):
 
     # What is rounding -------------------------------------------------------------------
 
-    def _noise(self) -> float:
-        """ν with ν·h_j the square of what may be rounding in c_j."""
+    def _size(self) -> float:
+        """s with s·h_j about the square of the terms that c_j is a difference of."""
         x, values = self.x, self._scale + self.memory.fallen
-        return (2 * self._eps) ** 2 * (2 * values + x.f.curvature_here(x.x, x.image))
+        return 2 * values + x.f.curvature_here(x.x, x.image)
 
     def _reach(self, coef: Array) -> float:
         """Σ a_j²h_j: how far rounding in c carries into the slope along Σ a_j z_j."""
         return float(self._h @ coef.astype(np.float64) ** 2)
 
-    def _falls(self, energy: float, rounding: float) -> bool:
+    def _falls(self, energy: float, size: float) -> bool:
         """Whether S is above rounding, and near it was lower than ever not long ago."""
         memory = self.memory
         memory.rested = 0 if energy < memory.least else memory.rested + 1
         memory.least = min(energy, memory.least)
-        self.close = memory.least <= NEAR * rounding
-        return rounding < energy < inf and not (self.close and memory.rested >= self.wait)
+        self.close = memory.least <= self._tolerances.slope**2 * size
+        waited = self.close and memory.rested >= self.wait
+        return self._tolerances.equal**2 * size < energy < inf and not waited
 
     def _renewed(self, c: Array, energy: float) -> bool:
         """Whether what steps have kept up to date was rounding, and is now computed anew."""
-        told = (2 * self._eps) ** 2 * self._reach(self.x.coef) * float(self._p @ self._h)
-        if not told < energy < inf:
+        size = self._reach(self.x.coef) * float(self._p @ self._h)
+        if not self._tolerances.equal**2 * size < energy < inf:
             return False  # the coefficients themselves say no more
         self.x.refresh()
         self.x.counts.products += 1

@@ -12,6 +12,7 @@ from operator import itemgetter
 
 import numpy as np
 
+from pursuit.base.tolerances import tolerances
 from pursuit.base.validation import Array
 from pursuit.objectives.linear_models import Expansion
 from pursuit.points.base import Shift
@@ -21,8 +22,8 @@ NEWTON, ENOUGH = 3, 0.02
 """The most steps on one plane; they end where no direction promises this share of the gain."""
 TRIES, FACTOR = 40, 4.0
 """How often a step is made longer or shorter, and by which factor."""
-CUT = 1e4
-"""Units in the last place of the largest curvature that a smaller one may owe to rounding."""
+CLEAR = 1e3
+"""How many times larger than its rounding a difference of values has to be."""
 SAMPLES = 4096
 """Samples that are summed over together: few enough to stay in the cache."""
 
@@ -52,7 +53,7 @@ class Plane:
         rows, here = (a.astype(np.float64, copy=False) for a in seen)
         self.ridge, self.pull = f.l2 * (rows @ rows.T), f.l2 * (rows @ here)
         self.offset = 0.5 * f.l2 * float(here @ here)
-        self.eps = float(np.finfo(x.coef.dtype).eps)
+        self._tolerances = tolerances(x.coef.dtype)
 
     def look(self, delta: Array, samples: Expansion | None = None) -> Look:
         """f at a point; its samples may be known."""
@@ -68,9 +69,10 @@ class Plane:
         The difference of the values while that is reliable, else what small steps do not drown:
         ⟨∇f(b), a − b⟩, and (ℓ′(a) − ℓ′(b))²/(2 max ℓ″) for the divergence of each sample.
         """
-        measured, doubt = a.value - b.value, 4 * self.eps * (abs(a.value) + abs(b.value))
-        if measured > 1e3 * doubt:
-            return measured - doubt
+        measured = a.value - b.value
+        rounding = self._tolerances.equal * (abs(a.value) + abs(b.value))
+        if measured > CLEAR * rounding:
+            return measured - rounding
         step, change = b.delta - a.delta, a.samples.slopes - b.samples.slopes
         bends = self.f.bends_within(b.samples.bends, np.abs(b.image - a.image))
         diverged = float(change @ (change / np.where(bends > 0, bends, np.inf)))
@@ -123,7 +125,7 @@ class Plane:
         sizes = np.sqrt(np.diag(hessian))
         scale = np.where(sizes > 0, 1 / np.where(sizes > 0, sizes, 1), 0.0)
         scaled = hessian * np.outer(scale, scale)
-        inverse = np.linalg.pinv(scaled, rcond=CUT * self.eps, hermitian=True)
+        inverse = np.linalg.pinv(scaled, rcond=self._tolerances.dependent, hermitian=True)
         step: Array = scale * (inverse @ (scale * slopes))
         return step
 

@@ -17,6 +17,7 @@ from typing import NamedTuple
 import numpy as np
 
 from pursuit.atoms.base import FiniteAtoms
+from pursuit.base.tolerances import tolerances
 from pursuit.base.validation import Array
 from pursuit.rules.memory import Memory
 
@@ -112,12 +113,13 @@ class StaleCorrelations:
         if not used.size:
             return bounds, 0
         earlier = self.looks.gradients[used]
-        norm2 = np.maximum(np.einsum("ij,ij->i", earlier, earlier), np.finfo(float).tiny)
+        squares = np.einsum("ij,ij->i", earlier, earlier)
+        norm2 = np.where(squares > 0, squares, 1.0)
         a = earlier @ g / norm2
         e = np.linalg.norm(g - a[:, None] * earlier, axis=1)
         # What rounding may have done to a correlation of this precision.
-        eps = float(np.finfo(dtype).eps)
-        slack = 4 * eps * np.sqrt(g.size) * (np.linalg.norm(g) + np.abs(a) * np.sqrt(norm2))
+        terms = np.linalg.norm(g) + np.abs(a) * np.sqrt(norm2)
+        slack = tolerances(dtype).equal * np.sqrt(g.size) * terms
         known = np.flatnonzero(slot >= 0)
         k = np.searchsorted(used, slot[known])
         across = np.sqrt(np.maximum(self.norms[known] ** 2 - c[known] ** 2 / norm2[k], 0))

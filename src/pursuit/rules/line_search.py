@@ -9,28 +9,27 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from itertools import pairwise
-from math import inf, isfinite, isnan, sqrt
+from math import inf, isfinite, sqrt
 
 import numpy as np
 
+from pursuit.base.tolerances import DOUBLE, Tolerances
 from pursuit.rules.run import Unbounded
 
-FLAT = 1e-9
-"""A slope that has fallen to this share of the first one is taken for zero."""
 PROVED = 0.8
 """The proved share of a decrease below which the line is looked at once more."""
 LOOKS = 100
 """The most looks along one line."""
 FAR = 1e30
-"""Multiples of a first guess that a line is followed for before it counts as endless."""
-ENDLESS = 1e200
-"""The same for a first guess that knows nothing of the scale of f, if nothing else is seen up to
-where numbers end."""
-RANGE = 1e300
-"""About where they do."""
+"""Multiples of a first guess that a line is followed for before f counts as unbounded along it."""
+FAR_UNSCALED = 1e150
+"""The same for a first guess that knows nothing of the scale of f."""
 BRACKETS = 40
 """The most distances tried for three values of a parabola."""
-EPS = float(np.finfo(np.float64).eps)
+STRAIGHT = 1e-6
+"""A line along which the slope has changed by less than this share of it is straight so far."""
+CLEAR = 100
+"""How many times larger than their rounding differences of values have to be."""
 
 
 class Line:
@@ -44,10 +43,18 @@ class Line:
         ψ(0) > 0.
     bend
         An upper bound on −ψ′, where one is known.
+    flat
+        A slope at most this, relative to the first one, is zero.
     """
 
-    def __init__(self, slope: Callable[[float], float], first: float, bend: float = inf) -> None:
-        self._slope, self.first, self.bend = slope, first, bend
+    def __init__(
+        self,
+        slope: Callable[[float], float],
+        first: float,
+        bend: float = inf,
+        flat: float = DOUBLE.line,
+    ) -> None:
+        self._slope, self.first, self.bend, self._flat = slope, first, bend, flat * first
         self.nodes: dict[float, float] = {0.0: first}
 
     def __call__(self, tau: float) -> float:
@@ -91,15 +98,15 @@ class Line:
 
     def typical_curvature(self, tau: float) -> float:
         """The mean of −ψ′ up to about where ψ vanishes, whatever the units of the first τ are."""
-        best, end, wild = self.first / tau, ENDLESS * tau, RANGE
+        best, end = self.first / tau, FAR_UNSCALED * tau
         for _ in range(LOOKS):
             mean = self.curvature(tau)
-            if tau > end and tau > 1e-4 * wild and abs(mean) * tau < 1e-6 * self.first:
-                raise Unbounded
-            if isnan(mean) or mean == inf:
-                wild, tau = tau, tau * 1e-3
-            elif mean * tau < 1e-6 * self.first:
-                tau = min(tau * (1e3 if tau < end else 1e12), RANGE)
+            if not isfinite(mean):
+                tau *= 1e-3
+            elif mean * tau < STRAIGHT * self.first:
+                if tau > end:
+                    raise Unbounded
+                tau *= 1e3
                 best = self.first / tau
             elif best / 4 <= mean <= 4 * best:
                 return mean
@@ -117,7 +124,7 @@ class Line:
         low, high, end = 0.0, inf, FAR * tau
         for _ in range(LOOKS):
             psi = self(tau)
-            if abs(psi) <= FLAT * self.first:
+            if abs(psi) <= self._flat:
                 return tau
             if isfinite(psi) and psi > 0:
                 low = tau
@@ -131,7 +138,7 @@ class Line:
             if low > end:
                 raise Unbounded
             return low
-        brentq(self._or_zero, low, high, xtol=np.finfo(float).tiny, rtol=1e-12, disp=False)
+        brentq(self._or_zero, low, high, xtol=DOUBLE.equal * high, rtol=DOUBLE.equal, disp=False)
         return min(self.nodes, key=lambda node: abs(self.nodes[node]))
 
     def _beyond(self, tau: float) -> float:
@@ -144,11 +151,11 @@ class Line:
 
     def _or_zero(self, tau: float) -> float:
         psi = self(tau)
-        return 0.0 if abs(psi) <= FLAT * self.first else psi
+        return 0.0 if abs(psi) <= self._flat else psi
 
 
 def by_values(
-    value: Callable[[float], float], start: float, reach: float, eps: float = EPS
+    value: Callable[[float], float], start: float, reach: float, tolerance: Tolerances = DOUBLE
 ) -> tuple[float, float]:
     """The γ that minimises a convex φ(γ), φ(0) = start, from its values alone.
 
@@ -159,14 +166,14 @@ def by_values(
     """
     from scipy.optimize import minimize_scalar
 
-    reach = _bracket(value, start, reach, eps)
+    reach = _bracket(value, start, reach, tolerance.equal)
     if reach == 0:
         return 0.0, 0.0
     left, right = value(-reach), value(reach)
     bend, tilt = left + right - 2 * start, (left - right) / 2
     vertex = reach * (tilt / bend)
     gain, promised = start - value(vertex), tilt * (tilt / (2 * bend))
-    if gain > 0 and abs(gain - promised) <= FLAT * promised:
+    if gain > 0 and abs(gain - promised) <= tolerance.line * promised:
         return vertex, gain
     found = minimize_scalar(
         lambda share: value(share * reach),
@@ -179,34 +186,31 @@ def by_values(
     return (vertex, gain) if gain > 0 else (0.0, 0.0)
 
 
-def _bracket(value: Callable[[float], float], start: float, reach: float, eps: float) -> float:
+def _bracket(value: Callable[[float], float], start: float, reach: float, equal: float) -> float:
     """A distance at which φ rises on both sides and its parabola has a vertex well inside.
 
     Zero where φ does not seem to change at all.
     """
-    end, wild = ENDLESS * reach, 1e4 * RANGE  # where φ was no number
+    end = FAR_UNSCALED * reach
     for _ in range(BRACKETS):
         left, right = value(-reach), value(reach)
         if not (isfinite(left) and isfinite(right)):
-            wild, reach = reach, reach * 1e-3
+            reach *= 1e-3
             continue
-        noise = 8 * eps * max(abs(start), abs(left), abs(right))
+        noise = equal * max(abs(start), abs(left), abs(right))
         bend, tilt = left + right - 2 * start, abs(left - right) / 2
-        if max(abs(left - start), abs(right - start)) <= 64 * noise:
+        if max(abs(left - start), abs(right - start)) <= CLEAR * noise:
             reach *= 30
-        elif min(left, right) < start - noise:
-            if bend > 64 * noise:
-                reach *= min(max(2 * tilt / bend, 1.5), 100)
-            elif reach > 1e-4 * wild:  # the bend, if there is any, is beyond the range of numbers
-                if reach > end:
-                    raise Unbounded
-                return 0.0
-            else:  # a straight line, as far as one sees: its bend, if it has any, is below this
-                reach = min(reach * max(tilt / (64 * noise), 100), 2 * RANGE)
-        else:
+        elif min(left, right) >= start - noise:
             # Closer to the vertex, as long as the bend of φ still stands out of the rounding.
-            closer = max(8 * tilt / bend, sqrt(1000 * noise / bend), 1e-3)
+            closer = max(8 * tilt / bend, sqrt(20 * CLEAR * noise / bend), 1e-3)
             if tilt >= 0.05 * bend or closer > 0.5:
                 return reach
             reach *= closer
+        elif bend > CLEAR * noise:
+            reach *= min(max(2 * tilt / bend, 1.5), 100)
+        elif reach > end:
+            raise Unbounded
+        else:  # a straight line, as far as one sees: its bend, if it has any, is below this
+            reach *= max(tilt / (CLEAR * noise), 100)
     return 0.0

@@ -11,6 +11,7 @@ from pursuit import geometry
 from pursuit.atoms.sampling import as_sampling
 from pursuit.base.errors import InputError
 from pursuit.base.roots import next_weight
+from pursuit.base.tolerances import DOUBLE
 from pursuit.base.validation import positive
 from pursuit.geometry.guarantee import Guarantee, MissingConstant
 from pursuit.objectives.problem import Problem
@@ -208,7 +209,7 @@ class FixedNu(Momentum):
 
     def _valid(self, L: float, letter: str, proved: float, sampling: object | None) -> Guarantee:
         nu = proved if self.nu is None else self.nu
-        if nu < proved * (1 - 1e-12):
+        if nu < proved * (1 - DOUBLE.equal):
             raise MissingConstant(letter, f"{nu:.6g} is below the proved {proved:.6g}")
         return Guarantee(sampling, {"L": max(L, self.L or L), letter: nu})
 

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 
 from pursuit.atoms.base import Atom
+from pursuit.base.tolerances import tolerances
 from pursuit.points.base import Point
 from pursuit.rules.directions import Choose, Direction
 from pursuit.rules.pieces import Pieces
@@ -24,9 +25,6 @@ from pursuit.rules.steps import Curvature, Measure, Step, flat
 
 if TYPE_CHECKING:
     from pursuit.objectives.problem import Problem
-
-SINGLE = 2 * float(np.finfo(np.float32).eps)
-"""Two units in the last place of float32."""
 
 
 def slopes_of_all(direction: Direction, choose: Choose, problem: Problem) -> Choose:
@@ -60,7 +58,7 @@ def _whole(pieces: Pieces, curvature: Curvature) -> Measure:
     """
 
     def measure(x: Point, z: Atom, slope: float) -> tuple[float, float]:
-        if abs(slope) <= pieces.weight(z) * _ulps(x):
+        if abs(slope) <= pieces.weight(z) * tolerances(x.coef.dtype).equal:
             return 0.0, 0.0
         w, h, s = float(x.coef[z]), curvature(x, z, slope), abs(slope)
         room, end = pieces.room(z, w, slope), pieces.end(z, w, slope)
@@ -87,7 +85,7 @@ def _on_one_piece(pieces: Pieces, measure: Measure) -> Measure:
     def shortened(x: Point, z: Atom, slope: float) -> tuple[float, float]:
         w = float(x.coef[z])
         room = pieces.room(z, w, slope)
-        if room == 0 or abs(slope) <= pieces.weight(z) * _ulps(x):
+        if room == 0 or abs(slope) <= pieces.weight(z) * tolerances(x.coef.dtype).equal:
             return 0.0, 0.0
         seen = cast(Point, _Tilted(x, pieces.tilt(z, w, slope), room))
         gamma, decrease = measure(seen, z, slope)
@@ -98,15 +96,6 @@ def _on_one_piece(pieces: Pieces, measure: Measure) -> Measure:
         return _landed(x, z, w, min(abs(gamma), room), slope, pieces), decrease
 
     return shortened
-
-
-def _ulps(x: Point) -> float:
-    """The share of λ below which a slope of f + g is rounding: of the sum of a slope of f and λ.
-
-    Steps along it would move a coefficient by less than what is kept of x can follow, again and
-    again. In float64 that is less than anything asked for.
-    """
-    return SINGLE if x.coef.dtype == np.float32 else 0.0
 
 
 class _Tilted:

@@ -15,6 +15,7 @@ import numpy as np
 from pursuit import geometry
 from pursuit.atoms.base import Atom
 from pursuit.base.errors import InputError
+from pursuit.base.tolerances import tolerances
 from pursuit.base.validation import Array, positive, shown
 from pursuit.objectives.problem import Problem
 from pursuit.points.base import Bending, Point
@@ -36,8 +37,6 @@ ALIKE = 0.99
 NEARLY = 0.1
 """The share of what a safe step gains that a Newton step need not prove: with no kink on its way
 both prove the same, and rounding shall not decide."""
-DROWNED = 256
-"""Units in the last place of the largest slope met, below which a slope is not tested."""
 
 UNEXPLAINED = (
     "f has more curvature than its L says, is not convex, or its gradient is not that of its "
@@ -351,7 +350,7 @@ class Backtracking(Step):
                 return 0.0, 0.0
             line = downhill(x, z, c)
             begun = h = SHRINK * reach.curvature(line, z)
-            if reach.drowned(x, c):
+            if reach.is_rounding(x, c):
                 return c * SHRINK / begun, 0.0
             for _ in range(DOUBLINGS):
                 tau = abs(c) / h
@@ -379,8 +378,8 @@ class ValueSearch(Step):
         def measure(x: Point, z: Atom, c: float) -> tuple[float, float]:
             norm = sqrt(atoms.norm2(z))
             first = memory.reach / norm
-            eps = float(np.finfo(x.coef.dtype).eps)
-            gamma, gain = by_values(lambda g: x.value_along(g, z), x.value(), first, eps)
+            tolerance = tolerances(x.coef.dtype)
+            gamma, gain = by_values(lambda g: x.value_along(g, z), x.value(), first, tolerance)
             if gamma:
                 memory.reach = 4 * abs(gamma) * norm
             return gamma, gain
@@ -414,11 +413,11 @@ class _Reach:
         norm2, M = self._atoms.norm2(z), self._met.curvature
         return line.typical_curvature(1 / sqrt(norm2)) if isnan(M) else M * norm2
 
-    def drowned(self, x: Point, c: float) -> bool:
+    def is_rounding(self, x: Point, c: float) -> bool:
         """Whether a slope is so far below the largest one met that it is mostly rounding."""
         met = self._met
         met.steepest = max(met.steepest, abs(c))
-        return bool(abs(c) < DROWNED * np.finfo(x.coef.dtype).eps * met.steepest)
+        return abs(c) <= tolerances(x.coef.dtype).slope * met.steepest
 
     def remember(self, h: float, z: Atom) -> None:
         if h > 0:
@@ -428,7 +427,8 @@ class _Reach:
 def downhill(x: Point, z: Atom, c: float, h: float = inf) -> Line:
     """The rate at which f falls along z from x, in the direction in which it does."""
     side = copysign(1.0, c)
-    return Line(lambda tau: side * x.slope_along(side * tau, z), abs(c), h)
+    flat = tolerances(x.coef.dtype).line
+    return Line(lambda tau: side * x.slope_along(side * tau, z), abs(c), h, flat)
 
 
 def _vertex(x: Point, z: Atom, c: float) -> tuple[float, float]:

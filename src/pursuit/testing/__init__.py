@@ -25,6 +25,7 @@ from pursuit.atoms.base import Atom, AtomSet, FiniteAtoms
 from pursuit.atoms.coordinates import Coordinates
 from pursuit.atoms.dictionary import Dictionary
 from pursuit.base.errors import InputError
+from pursuit.base.tolerances import DOUBLE, tolerances
 from pursuit.base.validation import Array
 from pursuit.methods import Method, as_method
 from pursuit.objectives.base import Objective, QuadraticObjective
@@ -95,7 +96,7 @@ def check_objective(f: Objective, *, seed: int = 0, points: int = 12, scale: flo
         Their typical size.
     """
     rng = np.random.default_rng(seed)
-    precision = float(np.finfo(f.dtype).eps)
+    precision = tolerances(f.dtype).eps
     xs = [np.zeros(f.shape, f.dtype)]
     for k in range(points - 1):
         size = scale * 10.0 ** (k % 3 - 1)
@@ -142,7 +143,7 @@ def _hold(holds: bool | np.bool_, subject: object, sentence: str) -> None:
         raise AssertionError(f"{type(subject).__name__}: {sentence}")
 
 
-def _close(a: Any, b: Any, scale: float, tolerance: float = 1e-8) -> bool:
+def _close(a: Any, b: Any, scale: float, tolerance: float = DOUBLE.input) -> bool:
     return bool(np.max(np.abs(np.asarray(a, float) - b), initial=0) <= tolerance * scale)
 
 
@@ -153,7 +154,7 @@ def _tolerance(atoms: AtomSet) -> float:
     # A set in float32 promises what float32 can hold; one without a precision of its own is asked
     # in float64.
     exact = atoms.finite is None or atoms.finite.norms.dtype == np.float64
-    return 1e-8 if exact else 1e-4
+    return tolerances(np.float64 if exact else np.float32).input
 
 
 def _gain(atoms: AtomSet, c: Any) -> Any:
@@ -399,7 +400,7 @@ def _moments_are_those_of_draws(
         within = np.where(inside.reshape(atoms.shape), d, 0)
         _hold(
             atoms.dual_norm(within) ** 2
-            >= (1 - 1e-8) * known.squared_width * np.vdot(within, within),
+            >= (1 - DOUBLE.input) * known.squared_width * np.vdot(within, within),
             atoms,
             "moments() must give an mDW² with ‖d‖_{A*}² ≥ mDW²‖d‖² in lin(A)",
         )
@@ -527,7 +528,7 @@ def _is_convex(f: Objective, xs: list[Array], precision: float) -> None:
             terms = abs(f.value(y)) + abs(f.value(x)) + float(np.linalg.norm(g))
             noise = 1e3 * precision * (terms * max(float(np.linalg.norm(step)), 1.0))
             _hold(
-                gap >= needed - noise - 1e-9 * needed,
+                gap >= needed - noise - DOUBLE.input * needed,
                 f,
                 "f(y) ≥ f(x) + ⟨∇f(x), y − x⟩ + ½mu‖y − x‖² must hold (f convex, mu its strong "
                 f"convexity), but the left side is {needed - gap:.3g} short of it",
@@ -615,7 +616,7 @@ def _improves(rules: Method, f: Objective, atoms: FiniteAtoms, seed: int, max_it
     coef = result.coef.toarray()
     rebuilt = atoms.combine(coef)
     _hold(
-        _close(rebuilt, result.x, float(np.abs(coef) @ atoms.norms), 1e-9),
+        _close(rebuilt, result.x, float(np.abs(coef) @ atoms.norms)),
         rules,
         f"{rules.name} must give coefficients with Σ coef_j z_j = x",
     )
@@ -635,13 +636,13 @@ def _keeps_promises(rules: Method, f: Objective, atoms: AtomSet, seed: int) -> N
         run.t += 1
         now, steepest = stepper.x.value(), min(steepest, stepper.x.largest_slope())
         _hold(
-            value - now >= progress.decrease - 1e-12 * max(abs(first), abs(value)),
+            value - now >= progress.decrease - DOUBLE.slope * max(abs(first), abs(value)),
             rules,
             f"{rules.name} must decrease f by what it promises, got {value - now:.6g} where "
             f"{progress.decrease:.6g} was promised",
         )
         _hold(
-            isnan(progress.slope) or progress.slope >= steepest * (1 - 1e-9),
+            isnan(progress.slope) or progress.slope >= steepest * (1 - DOUBLE.input),
             rules,
             f"{rules.name} must report a slope that is not below the largest one, where the step "
             f"began or where it ended, got {progress.slope:.6g} where that is {steepest:.6g}",
@@ -659,7 +660,7 @@ def _keeps_to_bounds(rules: Method, f: Objective, atoms: AtomSet, seed: int) -> 
     for z, h in enumerate(bounds.tolist()):
         c = x.slope(z)
         gamma, _ = measure(x, z, c)
-        same = gamma == c / h or (step.exact and abs(gamma * h - c) <= 1e-9 * abs(c))
+        same = gamma == c / h or (step.exact and abs(gamma * h - c) <= DOUBLE.input * abs(c))
         _hold(
             same,
             rules,
@@ -710,7 +711,7 @@ def _independent_of_scale(rules: Method, f: Objective, atoms: FiniteAtoms, seed:
     runs = [solve(f, a, rules, max_iter=25, seed=seed, progress=False) for a in (given, scaled)]
     size = float(np.abs(runs[0].x).max())
     _hold(
-        _close(runs[0].x, runs[1].x, size, 1e-9),
+        _close(runs[0].x, runs[1].x, size),
         rules,
         f"{rules.name} must not depend on the scale of the atoms",
     )

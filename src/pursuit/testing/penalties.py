@@ -9,7 +9,7 @@ import numpy as np
 from pursuit.base.validation import Array
 from pursuit.penalties import Penalty
 
-TINY = 1e-7
+STEP = 1e-7
 """A step by which slopes are measured."""
 SLACK = 1e-6
 """What these may be off by, and other comparisons have to keep."""
@@ -66,10 +66,10 @@ def _slope_is_the_fall(penalty: Penalty, c: Array, w: Array) -> None:
     slopes, here = penalty.subgradient(c, w), penalty.value(w)
     for j in range(len(w)):
         falls = [0.0]
-        for step in (TINY, -TINY):
+        for step in (STEP, -STEP):
             other = w.copy()
             other[j] += step
-            falls.append((here - penalty.value(other) - c[j] * step) / TINY)
+            falls.append((here - penalty.value(other) - c[j] * step) / STEP)
         _hold(
             abs(abs(slopes[j]) - max(falls)) <= 1e-4,
             penalty,
