@@ -29,7 +29,7 @@ from scipy.sparse import csr_array
 from scipy.sparse.linalg import svds
 
 from pursuit import Approximate, ExactLineSearch, MatrixEntries, RankOne, Steepest, methods, solve
-from pursuit.base import leading_pair
+from pursuit.linalg import leading_pair
 from pursuit.rules.directions import Direction
 
 SIZE, RANK, KNOWN = 2000, 10, 0.05

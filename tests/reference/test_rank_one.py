@@ -23,7 +23,7 @@ from pursuit import (
     methods,
     solve,
 )
-from pursuit.base.leading_pair import leading_pair
+from pursuit.linalg.leading_pair import leading_pair
 
 
 def iterates(f, shape, steps, **options):

@@ -25,6 +25,7 @@ LINES = [
     ["points"],
     ["objectives"],
     ["atoms", "penalties", "kernels", "files"],
+    ["linalg"],
     ["plots"],
     ["base"],
 ]

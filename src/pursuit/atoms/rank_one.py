@@ -10,8 +10,8 @@ import numpy as np
 from pursuit.atoms.base import Atom, AtomSet, GoodEnough
 from pursuit.atoms.closed_forms import ClosedForm
 from pursuit.atoms.forms import AtomForm
-from pursuit.base.leading_pair import leading_pair, near_pair
 from pursuit.base.validation import Array, extent
+from pursuit.linalg.leading_pair import leading_pair, near_pair
 
 
 class RankOne(AtomSet):

@@ -10,8 +10,8 @@ import numpy as np
 
 from pursuit.atoms.base import AtomSet
 from pursuit.atoms.maps import LinearMap
-from pursuit.base.leading_pair import leading_pair
 from pursuit.base.validation import Array
+from pursuit.linalg.leading_pair import leading_pair
 from pursuit.objectives.base import HessianBound, Objective, QuadraticObjective
 
 

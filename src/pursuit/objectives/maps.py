@@ -8,10 +8,10 @@ import numpy as np
 
 from pursuit.atoms.base import FiniteAtoms
 from pursuit.base.errors import InputError
-from pursuit.base.leading_pair import leading_pair
 from pursuit.base.scaling import check_range, norm
 from pursuit.base.sparse import sparse_array
 from pursuit.base.validation import Array, real_array, shaped_array
+from pursuit.linalg.leading_pair import leading_pair
 
 if TYPE_CHECKING:
     from pursuit.kernels.coordinates import ColumnEntries

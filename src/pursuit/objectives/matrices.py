@@ -11,12 +11,13 @@ import numpy as np
 from pursuit.atoms.base import Atom, AtomSet
 from pursuit.atoms.forms import AtomForm
 from pursuit.base.errors import InputError
-from pursuit.base.leading_pair import DENSE
+from pursuit.base.precision import norm
 from pursuit.base.products import times
 from pursuit.base.scaling import check_range, norm
 from pursuit.base.sparse import canonical_rows
 from pursuit.base.threads import single_threaded_blas
 from pursuit.base.validation import Array, real_array
+from pursuit.linalg.leading_pair import DENSE
 from pursuit.objectives.base import QuadraticObjective
 from pursuit.objectives.factors import Factors
 from pursuit.objectives.forms import PointForm, Representation

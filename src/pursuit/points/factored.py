@@ -11,8 +11,8 @@ from pursuit.atoms.base import Atom, AtomSet
 from pursuit.atoms.forms import AtomForm
 from pursuit.atoms.rank_one import RankOne
 from pursuit.base.errors import InputError
-from pursuit.base.leading_pair import Pair, leading_pair
 from pursuit.base.validation import Array
+from pursuit.linalg.leading_pair import Pair, leading_pair
 from pursuit.objectives.factors import Factors
 from pursuit.objectives.quadratic import half_square
 from pursuit.points.base import Point
