@@ -16,6 +16,7 @@ from pursuit.active.columns import Columns
 from pursuit.active.terms import Face, Terms
 from pursuit.base.linear_algebra import scipy_linalg
 from pursuit.base.validation import Array
+from pursuit.linalg.conjugate_gradients import Apply, conjugate_gradients
 
 EPOCHS, CHEAP, LARGE = (3, 50), 1_000_000, 100
 """The fewest and the most epochs of coordinate descent between two steps on the support; so many
@@ -32,8 +33,6 @@ CG_ROUNDS, CG_STEPS, CG_EPOCHS = 10, 60, 6
 fewest epochs between them."""
 FLAT = 0.3
 """The share of what is enough at which conjugate gradients end."""
-STRAIGHT = 1e-13
-"""Of the curvatures along its coefficients, what a direction bends by rounding alone."""
 
 
 class QuadraticModel(ABC):
@@ -181,7 +180,7 @@ class ResidualModel(DescentModel):
         share = FLAT * enough / max(float(np.abs(c).max()), 1e-300)
         steps = CG_ROUNDS * CG_STEPS
         curved = self._curved(self.columns, self.terms.l2)
-        return w + conjugate_gradients(curved, -c, self.curvatures, share, steps)
+        return w + _solved(curved, -c, self.curvatures, share, steps)
 
     def _begin(self, w: Array, c: Array) -> None:
         self.v = self.g.copy()
@@ -207,7 +206,7 @@ class ResidualModel(DescentModel):
         curved = self._curved(columns, l2)
         share = max(0.01, FLAT * enough / max(float(np.abs(tilted).max()), 1e-300))
         diagonal = self.curvatures[places]
-        return conjugate_gradients(curved, -tilted, diagonal, share, CG_STEPS), curved
+        return _solved(curved, -tilted, diagonal, share, CG_STEPS), curved
 
     def _curved(self, columns: Columns, l2: Array) -> Callable[[Array], Array]:
         """What applies H to some columns."""
@@ -225,27 +224,11 @@ class ResidualModel(DescentModel):
         self.v += self.h * self.columns.combine(spread)
 
 
-def conjugate_gradients(
-    curved: Callable[[Array], Array], b: Array, diagonal: Array, share: float, steps: int
-) -> Array:
+def _solved(curved: Apply, b: Array, diagonal: Array, share: float, steps: int) -> Array:
     """Steps towards Hx = b, preconditioned by a diagonal, until ‖residual‖ has such a share."""
-    scale = np.where(diagonal > 0, 1 / np.maximum(diagonal, 1e-300), 0.0)
-    x, residual = np.zeros_like(b), b.copy()
-    towards = scale * residual
-    direction, inner = towards, float(residual @ towards)
-    first = inner
-    for _ in range(steps):
-        bent = curved(direction)
-        curvature = float(direction @ bent)
-        # Dependent columns do not bend, and what they seem to is rounding.
-        if not curvature > STRAIGHT * float((diagonal * direction) @ direction):
-            break
-        length = inner / curvature
-        x += length * direction
-        residual -= length * bent
-        towards = scale * residual
-        before, inner = inner, float(residual @ towards)
-        if inner <= share * share * first:
-            break
-        direction = towards + (inner / before) * direction
-    return x
+    first = float(b @ np.where(diagonal > 0, b / np.maximum(diagonal, 1e-300), 0.0))
+
+    def is_converged(residual: Array, inner: float) -> bool:
+        return inner < first and inner <= share * share * first
+
+    return conjugate_gradients(curved, b, diagonal, is_converged, steps)

@@ -11,7 +11,6 @@ import numpy as np
 from pursuit.atoms.base import Atom, AtomSet
 from pursuit.atoms.forms import AtomForm
 from pursuit.base.errors import InputError
-from pursuit.base.precision import norm
 from pursuit.base.products import times
 from pursuit.base.scaling import check_range, norm
 from pursuit.base.sparse import canonical_rows

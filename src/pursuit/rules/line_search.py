@@ -14,16 +14,16 @@ from math import inf, isfinite, sqrt
 import numpy as np
 
 from pursuit.base.tolerances import DOUBLE, Tolerances
+from pursuit.linalg.line_search import line_search
 from pursuit.rules.run import Unbounded
 
 PROVED = 0.8
 """The proved share of a decrease below which the line is looked at once more."""
 LOOKS = 100
 """The most looks along one line."""
-FAR = 1e30
-"""Multiples of a first guess that a line is followed for before f counts as unbounded along it."""
 FAR_UNSCALED = 1e150
-"""The same for a first guess that knows nothing of the scale of f."""
+"""Multiples of a first guess that knows nothing of the scale of f, that a line is followed for
+before f counts as unbounded along it."""
 BRACKETS = 40
 """The most distances tried for three values of a parabola."""
 STRAIGHT = 1e-6
@@ -54,7 +54,7 @@ class Line:
         bend: float = inf,
         flat: float = DOUBLE.line,
     ) -> None:
-        self._slope, self.first, self.bend, self._flat = slope, first, bend, flat * first
+        self._slope, self.first, self.bend, self._flat = slope, first, bend, flat
         self.nodes: dict[float, float] = {0.0: first}
 
     def __call__(self, tau: float) -> float:
@@ -119,39 +119,12 @@ class Line:
 
         Where f falls right up to where it is no number any more, the last τ before that.
         """
-        from scipy.optimize import brentq
-
-        low, high, end = 0.0, inf, FAR * tau
-        for _ in range(LOOKS):
-            psi = self(tau)
-            if abs(psi) <= self._flat:
-                return tau
-            if isfinite(psi) and psi > 0:
-                low = tau
-                tau = self._beyond(tau) if high == inf else 0.5 * (low + high)
-            else:
-                high = tau
-                if isfinite(psi):
-                    break
-                tau = 0.5 * (low + high)
-        else:
-            if low > end:
-                raise Unbounded
-            return low
-        brentq(self._or_zero, low, high, xtol=DOUBLE.equal * high, rtol=DOUBLE.equal, disp=False)
-        return min(self.nodes, key=lambda node: abs(self.nodes[node]))
-
-    def _beyond(self, tau: float) -> float:
-        """A larger τ: where the line through the last two nodes vanishes, within reason."""
-        places = sorted(self.nodes)
-        a = places[places.index(tau) - 1]
-        fall = self.nodes[a] - self.nodes[tau]
-        vanishes = tau + self.nodes[tau] * (tau - a) / fall if fall > 0 else inf
-        return min(max(vanishes, 1.01 * tau), 10 * tau)
-
-    def _or_zero(self, tau: float) -> float:
-        psi = self(tau)
-        return 0.0 if abs(psi) <= self._flat else psi
+        t = line_search(
+            lambda t: -self(t), self.first, tau, accuracy=(self._flat, self._flat), max_evaluations=LOOKS
+        )
+        if t == inf:
+            raise Unbounded
+        return t
 
 
 def by_values(
