@@ -29,9 +29,9 @@ if TYPE_CHECKING:
     from pursuit import unmixing as unmixing
     from pursuit.acceleration.accelerated import Conjugate as Conjugate
     from pursuit.acceleration.adaptive import Adaptive as Adaptive
-    from pursuit.active.blended import Blended as Blended
-    from pursuit.active.orthogonal import Corrective as Corrective
-    from pursuit.active.orthogonal import LocalCorrective as LocalCorrective
+    from pursuit.active.blended_pursuit import Blended as Blended
+    from pursuit.active.corrective import Corrective as Corrective
+    from pursuit.active.corrective import LocalCorrective as LocalCorrective
     from pursuit.active.working_set import WorkingSet as WorkingSet
     from pursuit.atoms.base import AtomSet as AtomSet
     from pursuit.atoms.base import FiniteAtoms as FiniteAtoms
@@ -168,9 +168,9 @@ _HOME = {
     "ExactLineSearch": "rules.steps",
     "Smooth": "rules.steps",
     "ValueSearch": "rules.steps",
-    "Blended": "active.blended",
-    "Corrective": "active.orthogonal",
-    "LocalCorrective": "active.orthogonal",
+    "Blended": "active.blended_pursuit",
+    "Corrective": "active.corrective",
+    "LocalCorrective": "active.corrective",
     "WorkingSet": "active.working_set",
     "Greedy": "rules.advances",
     "Adaptive": "acceleration.adaptive",

@@ -14,11 +14,13 @@
 | cyclic                       | one atom after another    | cyclic CD with Newton steps       |
 | shuffled                     | the same, in drawn orders | shuffled CD with Newton steps     |
 | orthogonal                   | fully corrective          | forward selection                 |
+| orthogonal-least-squares     | the same, by gain         | forward regression                |
 | local-orthogonal             | corrective near the atom  | steepest coordinate descent       |
 | blended                      | Combettes & Pokutta 2019  | blended coordinate descent        |
 | working-set                  | (not in it)               | prox-Newton on working sets       |
 
-`solve` and `encode` take ``"mp"`` for matching-pursuit and ``"omp"`` for orthogonal.
+Names are case-insensitive, with hyphens or underscores; ``"mp"``, ``"omp"`` and ``"ols"`` are short
+for matching-pursuit, orthogonal and orthogonal-least-squares.
 """
 
 from __future__ import annotations
@@ -28,8 +30,8 @@ from dataclasses import dataclass
 
 from pursuit.acceleration.accelerated import Conjugate
 from pursuit.acceleration.adaptive import Adaptive, largest_curvature
-from pursuit.active.blended import Blended
-from pursuit.active.orthogonal import Corrective, LocalCorrective
+from pursuit.active.blended_pursuit import Blended
+from pursuit.active.corrective import Corrective, LocalCorrective
 from pursuit.active.working_set import WorkingSet
 from pursuit.base.errors import InputError
 from pursuit.base.validation import shown
@@ -187,10 +189,23 @@ def accelerated_affine_invariant(
     return Method("accelerated-affine-invariant", advance, momentum)
 
 
-def orthogonal() -> Method:
+def orthogonal(*, selection: str = "omp") -> Method:
     """Orthogonal matching pursuit for any smooth f: z = LMO(∇f(x)), then the best coefficients
-    of all atoms in use."""
-    return Method("orthogonal", Corrective(), Plain())
+    of all atoms in use.
+
+    Parameters
+    ----------
+    selection
+        "omp", or "ols" for the atom that lowers f most once all coefficients are corrected, in the
+        place of the oracle's; see `pursuit.Corrective`.
+    """
+    return Method("orthogonal", Corrective(selection), Plain())
+
+
+def orthogonal_least_squares() -> Method:
+    """Orthogonal least squares (Chen, Billings and Luo 1989): `orthogonal` with the atom that
+    lowers f most once the coefficients of all atoms in use are corrected. For finite sets."""
+    return Method("orthogonal-least-squares", Corrective("ols"), Plain())
 
 
 def local_orthogonal() -> Method:
@@ -213,7 +228,7 @@ def working_set() -> Method:
     """Prox-Newton on working sets, for linear models over `Coordinates` with any penalty.
 
     The coefficients in use and those farthest from optimal are corrected together: a quadratic
-    model of the losses is minimised with the penalty by epochs of coordinate descent that take
+    model of the losses is minimized with the penalty by epochs of coordinate descent that take
     turns with Newton steps on the support.
     """
     return Method("working-set", WorkingSet(), Plain())
@@ -244,26 +259,37 @@ NAMED: dict[str, Callable[[], Method]] = {
     "blended": blended,
 }
 """Those for any f over any set, or any that has what they ask for."""
+FOR_FINITE_SETS: dict[str, Callable[[], Method]] = {
+    "orthogonal-least-squares": orthogonal_least_squares
+}
+"""Those for any f over finite sets."""
 FOR_LINEAR_MODELS: dict[str, Callable[[], Method]] = {"working-set": working_set}
 """Those for linear models over `Coordinates`."""
 
-ALSO_CALLED = {"mp": "matching-pursuit", "omp": "orthogonal"}
+ALIASES = {
+    "mp": "matching-pursuit",
+    "omp": "orthogonal",
+    "ols": "orthogonal-least-squares",
+}
 """The field's short names."""
 
 
 def full_name(method: object) -> object:
-    """A method's own name for one of the field's short ones; anything else as it is."""
-    return ALSO_CALLED.get(method, method) if isinstance(method, str) else method
+    """Return a method's own name for one in other letters or a short one; else what was given."""
+    if not isinstance(method, str):
+        return method
+    name = method.lower().replace("_", "-")
+    return ALIASES.get(name, name)
 
 
 def as_method(method: str | Method) -> Method:
-    """A method from its name."""
+    """Return a method from its name."""
     if isinstance(method, Method):
         return method
-    name = full_name(method)
-    known = NAMED | FOR_LINEAR_MODELS
+    name, known = full_name(method), NAMED | FOR_FINITE_SETS | FOR_LINEAR_MODELS
     if not isinstance(name, str) or name not in known:
         raise InputError(
-            f"method: expected one of {', '.join(known)}, or a Method, got {shown(method)}"
+            f"method: expected one of {', '.join([*known, *ALIASES])}, or a Method, "
+            f"got {shown(method)}"
         )
     return known[name]()

@@ -21,7 +21,7 @@ from pursuit import (
     methods,
     solve,
 )
-from pursuit.active.blended import Blended
+from pursuit.active.blended_pursuit import Blended
 from pursuit.files import data
 from pursuit.objectives.problem import Problem
 from pursuit.rules.run import Run
@@ -39,7 +39,7 @@ def stepping(f, atoms, kappa=4.0):
 @pytest.mark.parametrize("name", QUADRATICS + SMOOTH)
 def test_no_atom_in_use_promises_more_than_its_share_of_the_new_one(name, kappa, monkeypatch):
     monkeypatch.setattr(
-        "pursuit.active.blended.SPARED", -np.inf
+        "pursuit.active.blended_pursuit.SPARED", -np.inf
     )  # an atom that leaves shifts slopes
     rng = np.random.default_rng(0)
     f, rows = objective(name, rng), rng.standard_normal((40, 12))
@@ -57,7 +57,7 @@ def test_no_atom_in_use_promises_more_than_its_share_of_the_new_one(name, kappa,
 
 
 def test_with_a_large_kappa_and_no_drops_it_is_orthogonal_pursuit(monkeypatch):
-    monkeypatch.setattr("pursuit.active.blended.SPARED", -np.inf)
+    monkeypatch.setattr("pursuit.active.blended_pursuit.SPARED", -np.inf)
     rng = np.random.default_rng(3)
     f = LeastSquares(rng.standard_normal((60, 40)), rng.standard_normal(60))
     orthogonal = solve(f, Coordinates(40), "orthogonal", max_atoms=20)

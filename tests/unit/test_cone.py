@@ -35,7 +35,6 @@ from pursuit import (
     rates,
     solve,
 )
-from pursuit.active.factor import Factor
 from pursuit.methods import NAMED
 from pursuit.objectives.problem import Problem
 from pursuit.rules.advances import Advance
@@ -302,12 +301,6 @@ def test_a_step_over_the_cone_of_coordinates_reads_one_column_of_sparse_data():
     rows, column = f.column(Cone(Coordinates(8)), 2)
     assert np.array_equal(rows, np.flatnonzero(X.toarray()[:, 2]))
     assert np.array_equal(column, X.toarray()[rows, 2])
-
-
-def test_a_factor_of_dependent_atoms_still_leads_down():
-    factor, slopes = Factor(), np.array([1.0, 0.5, -2.0])
-    factor.renew(np.ones((3, 3)), 3)
-    assert slopes @ factor.solve(slopes) > 0
 
 
 # Where it begins ----------------------------------------------------------------------------

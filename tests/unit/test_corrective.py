@@ -21,8 +21,7 @@ from pursuit import (
     Status,
     solve,
 )
-from pursuit.active.factor import Factor
-from pursuit.active.orthogonal import Corrective
+from pursuit.active.corrective import Corrective
 from pursuit.files import data
 from pursuit.objectives.problem import Problem
 from pursuit.points import Needs, choose
@@ -171,35 +170,6 @@ def test_the_promised_decrease_is_never_more_than_the_true_one(name, seed, moves
     assert 0 < progress.decrease <= true + rounding
     if name in QUADRATICS:
         assert progress.decrease >= true - rounding
-
-
-@given(st.integers(1, 25), st.integers(0, 2**32 - 1))
-def test_the_factor_grows_into_the_cholesky_factor(size, seed):
-    rng = np.random.default_rng(seed)
-    rows = rng.standard_normal((size, 30))
-    gram = rows @ rows.T
-    factor, norms, eps = Factor(), np.sqrt(np.diag(gram)), np.finfo(float).eps
-    for k in range(size):
-        assert factor.append(gram[k, :k], gram[k, k], norms[:k], eps)
-    assert not factor.append(gram[0], gram[0, 0], norms, eps)
-    slopes = rng.standard_normal(size)
-    np.testing.assert_allclose(factor.solve(slopes), np.linalg.solve(gram, slopes), rtol=1e-6)
-
-
-def test_factors_of_atoms_that_do_not_meet_join():
-    rng, factors, grams, eps = np.random.default_rng(0), [], [], np.finfo(float).eps
-    for size in (4, 3):
-        rows = rng.standard_normal((size, 9))
-        gram, factor = rows @ rows.T, Factor()
-        for k in range(size):
-            factor.append(gram[k, :k], gram[k, k], np.sqrt(np.diag(gram))[:k], eps)
-        factors.append(factor)
-        grams.append(gram)
-    first, second = factors
-    first.extend(second)
-    slopes = rng.standard_normal(7)
-    apart = [np.linalg.solve(grams[0], slopes[:4]), np.linalg.solve(grams[1], slopes[4:])]
-    np.testing.assert_allclose(first.solve(slopes), np.concatenate(apart), rtol=1e-9)
 
 
 # The edges ------------------------------------------------------------------------------------

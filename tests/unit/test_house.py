@@ -24,8 +24,9 @@ LINES = [
     ["certificates", "rates", "geometry"],
     ["points"],
     ["objectives"],
-    ["atoms", "penalties", "kernels", "files"],
+    ["atoms", "penalties"],
     ["linalg"],
+    ["kernels", "files"],
     ["plots"],
     ["base"],
 ]

@@ -49,14 +49,30 @@ def test_deleted_rows_leave_the_factor_of_the_others(size, seed):
     factor, kept = grown(gram), list(range(size))
     while kept:
         k = int(rng.integers(len(kept)))
-        factor.delete(k)
         del kept[k]
         rest = gram[np.ix_(kept, kept)]
+        factor.delete(k, rest)
         b = rng.standard_normal(len(kept))
         np.testing.assert_allclose(factor.solve(b), np.linalg.solve(rest, b), rtol=1e-6)
         assert factor.condition == pytest.approx(inflation(rest) if kept else 1, rel=1e-6)
     factor.append(factor.row(np.empty(0), 4.0))
     assert factor.solve(np.ones(1)) == pytest.approx([0.25])
+
+
+def test_rows_of_a_nearly_singular_matrix_are_deleted_too(monkeypatch):
+    gram = gram_of(6, 2)
+    factor = grown(gram)
+
+    def fails(matrix):
+        raise np.linalg.LinAlgError
+
+    with monkeypatch.context() as patched:
+        patched.setattr("numpy.linalg.cholesky", fails)
+        for k in (2, 4, 0):
+            gram = np.delete(np.delete(gram, k, 0), k, 1)
+            factor.delete(k, gram)
+    b = np.ones(3)
+    np.testing.assert_allclose(factor.solve(b), np.linalg.solve(gram, b), rtol=1e-10)
 
 
 def test_inflation_is_the_condition_after_the_row_has_entered():
@@ -65,8 +81,6 @@ def test_inflation_is_the_condition_after_the_row_has_entered():
     row = factor.row(gram[7, :7], gram[7, 7])
     ahead = factor.inflation(row)
     factor.append(row)
-    assert ahead == pytest.approx(factor.condition)
-    factor.refresh(gram)
     assert ahead == pytest.approx(factor.condition)
 
 
@@ -101,17 +115,14 @@ def test_conjugate_gradients_solve_in_as_many_steps_as_unknowns(preconditioned):
         calls.append(p)
         return H @ p
 
-    def is_converged(residual, inner):
-        return inner <= 1e-24
-
-    x = conjugate_gradients(apply, b, np.diag(H), is_converged, 30, precondition)
+    x = conjugate_gradients(apply, b, np.sqrt(np.diag(H)), 1e-12, 30, precondition)
     np.testing.assert_allclose(x, np.linalg.solve(H, b), rtol=1e-8)
     assert len(calls) <= (2 if preconditioned else 15)
 
 
 def test_conjugate_gradients_end_along_a_direction_without_curvature():
     flat = np.ones((2, 2))
-    x = conjugate_gradients(flat.dot, np.array([1.0, -1.0]), np.ones(2), lambda r, s: False, 9)
+    x = conjugate_gradients(flat.dot, np.array([1.0, -1.0]), np.ones(2), 0.0, 9)
     assert x.tolist() == [0, 0]
 
 

@@ -17,7 +17,7 @@ SNAPSHOT = Path(__file__).with_name("public_names.txt")
 HEAVY = ("numba", "sklearn", "matplotlib", "plotly", "scipy.optimize", "torch", "dask", "pandas")
 
 
-METHODS = [*methods.NAMED, *methods.FOR_LINEAR_MODELS]
+METHODS = [*methods.NAMED, *methods.FOR_FINITE_SETS, *methods.FOR_LINEAR_MODELS]
 
 
 def names():

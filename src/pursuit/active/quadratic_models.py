@@ -225,10 +225,7 @@ class ResidualModel(DescentModel):
 
 
 def _solved(curved: Apply, b: Array, diagonal: Array, share: float, steps: int) -> Array:
-    """Steps towards Hx = b, preconditioned by a diagonal, until ‖residual‖ has such a share."""
-    first = float(b @ np.where(diagonal > 0, b / np.maximum(diagonal, 1e-300), 0.0))
-
-    def is_converged(residual: Array, inner: float) -> bool:
-        return inner < first and inner <= share * share * first
-
-    return conjugate_gradients(curved, b, diagonal, is_converged, steps)
+    """Steps towards Hx = b, preconditioned by a diagonal, until the residual has such a share."""
+    norms = np.sqrt(diagonal)
+    largest = float(np.abs(b[norms > 0] / norms[norms > 0]).max(initial=0.0))
+    return conjugate_gradients(curved, b, norms, share * largest, steps)

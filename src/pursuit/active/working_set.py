@@ -23,6 +23,7 @@ from pursuit.active.terms import Terms
 from pursuit.atoms.forms import AtomForm
 from pursuit.base.errors import InputError
 from pursuit.base.validation import Array
+from pursuit.linalg.line_search import line_search
 from pursuit.objectives.linear_models import Expansion, LinearModel
 from pursuit.objectives.problem import Problem
 from pursuit.penalties import Penalty
@@ -56,9 +57,8 @@ MODELS = 8
 """Those that a run without a penalty makes of a loss that is no square."""
 FLOOR = 1e-3
 """Of the bend of a parabola above the loss: the least of a loss that has straight pieces."""
-FLAT, PROBES, STRETCH = 0.1, 10, 4.0
-"""The share of its first slope at which a search ends, its most looks once f has fallen, and how
-many times further the next may be."""
+FLAT, FARTHEST = 0.1, 2.0**20
+"""The share of its first derivative at which a search ends, and the longest step that it makes."""
 SUFFICIENT, HALVINGS = 1e-4, 40
 """The share of its promise that a step has to keep, and how often it is halved to do so."""
 ROUNDING = 1e-12
@@ -394,31 +394,14 @@ class _Way:
         return 0.0
 
     def flattest(self) -> float:
-        """Where the slope along the way is next to nothing, by Newton's method within a bracket.
-
-        Far from the minimum steps of models of the logistic loss are too short by far: parabolas
-        that touch it bend more than it does further on.
-        """
+        """Where the derivative along the way is next to nothing."""
         l2 = self.terms.l2
-        fall, share, low, high = -float(self.c @ self.step), 1.0, 0.0, inf
+        fall = -float(self.c @ self.step)
         if not fall > 0:
             return 0.0
         ridge, tilt = float((l2 * self.step) @ self.step), float((l2 * self.w) @ self.step)
-        last = inf
-        for look in range(HALVINGS):
-            samples = self.at(share)
-            slope = float(samples.slopes @ self.du) + tilt + share * ridge
-            if abs(slope) <= FLAT * fall:
-                return share
-            low, high = (share, high) if slope < 0 else (low, share)
-            if low > 0 and look >= PROBES:
-                break
-            bend = float(samples.bends @ self.du**2) + ridge
-            longest = STRETCH * share if high == inf else high
-            newton = share - slope / bend if bend > 0 else inf
-            # Far up an exponential Newton's steps are all alike, and short.
-            slow = high < inf and abs(newton - share) > last / 2
-            inside = low < newton < longest and not slow
-            following = newton if inside else min(longest, (low + high) / 2)
-            share, last = following, abs(following - share)
-        return low  # up to where f falls
+
+        def derivative(share: float) -> float:
+            return float(self.at(share).slopes @ self.du) + tilt + share * ridge
+
+        return line_search(derivative, fall, limit=FARTHEST, accuracy=(FLAT, FLAT))

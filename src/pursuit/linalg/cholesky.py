@@ -6,7 +6,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from pursuit.base.growing import Numbers
 from pursuit.base.linear_algebra import scipy_linalg
 from pursuit.base.validation import Array
 
@@ -33,7 +32,7 @@ class GrowingCholesky:
     def __init__(self) -> None:
         self.size = 0
         self._packed = np.empty(64)
-        self._norms2, self._inverse = Numbers(), Numbers()
+        self._norms2, self._inverse = np.empty(0), np.empty(0)
 
     def row(self, column: Array, norm2: float) -> NewRow:
         """Return what an atom would add, from its products with the others and with itself."""
@@ -48,14 +47,13 @@ class GrowingCholesky:
         """
         if not row.pivot > 0:
             return np.inf
-        inverse = self._inverse.array + row.weights**2 / row.pivot
-        others = float((self._norms2.array * inverse).max(initial=0.0))
-        return max(others, row.norm2 / row.pivot)
+        inverse = self._inverse + row.weights**2 / row.pivot
+        return max(float((self._norms2 * inverse).max(initial=0.0)), row.norm2 / row.pivot)
 
     @property
     def condition(self) -> float:
         """The largest G_aa (G⁻¹)_aa: 1 for orthogonal atoms."""
-        return float((self._norms2.array * self._inverse.array).max(initial=1.0))
+        return float((self._norms2 * self._inverse).max(initial=1.0))
 
     def append(self, row: NewRow) -> None:
         """Add a row with a positive pivot."""
@@ -64,50 +62,46 @@ class GrowingCholesky:
             self._packed = np.concatenate([self._packed, np.empty(end)])
         self._packed[begin : end - 1] = row.y
         self._packed[end - 1] = row.pivot**0.5
-        self._inverse.array[:] += row.weights**2 / row.pivot
-        self._inverse.append(1 / row.pivot)
-        self._norms2.append(row.norm2)
+        inverse = self._inverse + row.weights**2 / row.pivot
+        self._inverse = np.concatenate([inverse, [1 / row.pivot]])
+        self._norms2 = np.concatenate([self._norms2, [row.norm2]])
         self.size += 1
 
     def extend(self, other: GrowingCholesky) -> None:
         """Add the rows of another factor, whose atoms are orthogonal to those of this one."""
-        others, inverse = other._norms2.array.tolist(), other._inverse.array.tolist()
-        before = np.zeros(self.size)
+        before, size = np.zeros(self.size), self.size
         for k in range(other.size):
-            *y, root = other.packed[_extent(k) : _extent(k + 1)]
-            self.append(NewRow(np.append(before, y), np.zeros(self.size), root**2, others[k]))
-        self._inverse.array[-other.size :] = inverse
+            y, root = other.forward(k)
+            zeros = np.zeros(self.size)
+            self.append(NewRow(np.append(before, y), zeros, root**2, other._norms2[k]))
+        self._inverse[size:] = other._inverse
 
-    def delete(self, k: int) -> None:
-        """Remove the k-th row and column of G."""
-        L = np.delete(self._lower(), k, axis=0)
-        # What is right of the diagonal is rotated into it, as all rows but those after k are as
-        # they were.
-        R: Array = np.linalg.qr(L[k:, k:].T)[1]
-        L[k:, k:-1] = (R * np.where(np.diag(R) < 0, -1, 1)[:, None]).T
-        self._norms2.drop(k)
-        self.load(L[:, :-1][np.tril_indices(self.size - 1)], self._norms2.array.copy())
+    def delete(self, k: int, gram: Array) -> None:
+        """Remove the k-th row and column of G, given those that stay.
 
-    def refresh(self, gram: Array) -> None:
-        """Compute the factor anew from G, of which it is the factor up to rounding."""
-        L = np.linalg.cholesky(gram)
+        The factor is computed anew, which carries no error on and for some hundred rows is as fast
+        as an update. Where G is too nearly singular for that it is rotated into shape, which is
+        possible always.
+        """
+        try:
+            L = np.linalg.cholesky(gram)
+        except np.linalg.LinAlgError:
+            L = np.delete(self._lower(), k, axis=0)
+            R: Array = np.linalg.qr(L[k:, k:].T)[1]
+            L[k:, k:-1] = (R * np.where(np.diag(R) < 0, -1, 1)[:, None]).T
         self.load(L[np.tril_indices(len(L))], gram.diagonal())
 
     def load(self, packed: Array, norms2: Array) -> None:
         """Take the rows of L from one array, and the diagonal of G."""
-        self.size = len(norms2)
-        self._packed = packed.copy()
-        self._norms2, self._inverse = Numbers(), Numbers()
-        inverse = np.empty(0)
+        self.size, self._packed = len(norms2), packed.copy()
+        self._norms2, self._inverse = norms2.copy(), np.empty(0)
         if self.size:
-            inverse = (scipy_linalg().lapack.dtrtri(self._lower(), lower=1)[0] ** 2).sum(axis=0)
-        for norm2, entry in zip(norms2.tolist(), inverse.tolist(), strict=True):
-            self._norms2.append(norm2)
-            self._inverse.append(entry)
+            inverse = scipy_linalg().lapack.dtrtri(self._lower(), lower=1)[0]
+            self._inverse = (inverse**2).sum(axis=0)
 
     @property
     def packed(self) -> Array:
-        """The rows of L in one array; not to be kept."""
+        """The rows of L in one array, which what is done to the factor later does not change."""
         return self._packed[: _extent(self.size)]
 
     def forward(self, k: int) -> tuple[Array, float]:

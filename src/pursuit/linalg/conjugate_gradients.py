@@ -19,40 +19,37 @@ alone."""
 def conjugate_gradients(
     apply: Apply,
     b: Array,
-    diagonal: Array,
-    is_converged: Callable[[Array, float], bool],
+    norms: Array,
+    tolerance: float,
     max_steps: int,
     precondition: Apply | None = None,
+    flat: float = FLAT,
 ) -> Array:
-    """Return an approximate solution of H x = b, from x = 0.
+    """Return an x with \\|b − Hx\\|_i ≤ tolerance·norms_i for all i, if so many steps find it.
 
     Parameters
     ----------
-    apply
-        p ↦ H p.
-    diagonal
-        That of H, or bounds on it; a direction that is flat beside it ends the steps. It
-        preconditions them where nothing else does.
-    is_converged
-        Given b − H x and its squared norm in the metric of the preconditioner, whether to stop.
+    norms
+        √H_ii, or bounds on it.
     precondition
-        What applies an approximate inverse of H.
+        What applies an approximate inverse of H: that of its diagonal where not given.
+    flat
+        The steps end at a direction with at most this share of the curvature that norms allow.
     """
-    if precondition is None:
-        precondition = np.where(diagonal > 0, 1 / np.maximum(diagonal, 1e-300), 0.0).__mul__
+    inverse = 1 / norms if norms.all() else np.where(norms > 0, 1 / (norms + (norms == 0)), 0)
+    precondition = precondition or (inverse**2).__mul__
     x, residual = np.zeros_like(b), b
-    direction = scaled = precondition(residual)
-    inner = float(residual @ scaled)
+    direction, previous = np.zeros_like(b), np.inf
     for _ in range(max_steps):
-        if is_converged(residual, inner):
+        if (np.abs(residual) * inverse).max() <= tolerance:
             break
+        scaled = precondition(residual)
+        inner = float(residual @ scaled)
+        direction, previous = scaled + (inner / previous) * direction, inner
         image = apply(direction)
         curvature = float(direction @ image)
-        if not curvature > FLAT * float((diagonal * direction) @ direction):
+        if not curvature > (flat * float(np.sum((norms * direction) ** 2)) if flat else 0.0):
             break
         x = x + (inner / curvature) * direction
         residual = residual - (inner / curvature) * image
-        scaled = precondition(residual)
-        previous, inner = inner, float(residual @ scaled)
-        direction = scaled + (inner / previous) * direction
     return x
