@@ -120,7 +120,11 @@ class Line:
         Where f falls right up to where it is no number any more, the last τ before that.
         """
         t = line_search(
-            lambda t: -self(t), self.first, tau, accuracy=(self._flat, self._flat), max_evaluations=LOOKS
+            lambda t: -self(t),
+            self.first,
+            tau,
+            accuracy=(self._flat, self._flat),
+            max_evaluations=LOOKS,
         )
         if t == inf:
             raise Unbounded
