@@ -102,14 +102,14 @@ if TYPE_CHECKING:
     from pursuit.rules.steps import Newton as Newton
     from pursuit.rules.steps import Smooth as Smooth
     from pursuit.rules.steps import ValueSearch as ValueSearch
-    from pursuit.solving.driver import solve as solve
+    from pursuit.solving.checkpoint import State as State
     from pursuit.solving.inner_product import InnerProduct as InnerProduct
-    from pursuit.solving.observing import Snapshot as Snapshot
+    from pursuit.solving.loop import Snapshot as Snapshot
     from pursuit.solving.penalty_path import PenaltyPath as PenaltyPath
     from pursuit.solving.penalty_path import path as path
-    from pursuit.solving.results import Result as Result
-    from pursuit.solving.results import Trace as Trace
-    from pursuit.solving.state import State as State
+    from pursuit.solving.result import Result as Result
+    from pursuit.solving.result import Trace as Trace
+    from pursuit.solving.solve import solve as solve
 
 __version__ = "0.1.0"
 
@@ -178,7 +178,7 @@ _HOME = {
     "FixedNu": "rules.momentum",
     "Plain": "rules.momentum",
     "Method": "methods",
-    "solve": "solving.driver",
+    "solve": "solving.solve",
     "InnerProduct": "solving.inner_product",
     "path": "solving.penalty_path",
     "PenaltyPath": "solving.penalty_path",
@@ -191,11 +191,11 @@ _HOME = {
     "Learned": "learning",
     "LearnedTemplates": "learning.templates",
     "learn_templates": "learning.templates",
-    "Snapshot": "solving.observing",
-    "Result": "solving.results",
+    "Snapshot": "solving.loop",
+    "Result": "solving.result",
     "Status": "base.status",
-    "Trace": "solving.results",
-    "State": "solving.state",
+    "Trace": "solving.result",
+    "State": "solving.checkpoint",
     "InputError": "base.errors",
     "MissingExtra": "base.errors",
     "PursuitError": "base.errors",

@@ -45,7 +45,7 @@ from pursuit.geometry.suboptimality import (
 from pursuit.rates import Ground
 
 if TYPE_CHECKING:
-    from pursuit.solving.results import Origin, Result
+    from pursuit.solving.result import Origin, Result
 
 NORM = "‖∇f(x)‖_{A*}"
 

@@ -18,9 +18,8 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from pursuit.rates import Rate
-    from pursuit.solving.path import SupportPath
     from pursuit.solving.penalty_path import PenaltyPath
-    from pursuit.solving.results import Trace
+    from pursuit.solving.result import SupportPath, Trace
 
 # Okabe and Ito's colours are told apart by colour-blind readers; a line style goes with each,
 # so that a grey print can be read as well.

@@ -3,7 +3,6 @@ interrupted says how long ago that was heard of."""
 
 import sys
 import time
-from importlib import import_module
 
 import numpy as np
 
@@ -51,7 +50,6 @@ def stream(**options):
 
 
 def compiled():
-    import_module("pursuit.kernels.iterations")
     atoms = Dictionary(near(3000, 50))
     every = {"max_iter": 10**9, "every": 10**9, "tol": 0}
     solve(SquaredDistance(RNG.standard_normal(50)), atoms, "accelerated-random", **every)

@@ -8,7 +8,7 @@ import pytest
 from pursuit import Codes, Dictionary, InputError, SquaredDistance, encode, solve
 from pursuit.encoding import stored, writer
 from pursuit.encoding.about import read_about
-from pursuit.solving.state import State
+from pursuit.solving.checkpoint import State
 
 RNG = np.random.default_rng(0)
 ATOMS = RNG.standard_normal((20, 8))

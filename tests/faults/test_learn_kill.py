@@ -10,7 +10,7 @@ from children import strict_python
 from faults import learning_runs
 
 from pursuit import InputError, learn
-from pursuit.solving.state import State
+from pursuit.solving.checkpoint import State
 
 METHODS = ("online", "aksvd", "mod", "iterator")
 

@@ -24,7 +24,7 @@ from pursuit.base.archive import save_archive
 from pursuit.decomposing.book import COLUMNS, facts
 from pursuit.decomposing.book_files import BOOK
 from pursuit.encoding.codes import CODES
-from pursuit.solving.state import CHECKPOINT
+from pursuit.solving.checkpoint import CHECKPOINT
 
 METHODS = ("orthogonal", "matching-pursuit", "random-pursuit", "accelerated-random")
 CODES_NAMES = words("out path codes resume signals")

@@ -27,7 +27,7 @@ def run(form, name, every, max_iter, **options):
 
 def bits(result):
     """All that two runs must share, to the last bit; time is theirs alone."""
-    columns = [name for name in pursuit.solving.results.COLUMNS if name != "seconds"]
+    columns = [name for name in pursuit.solving.result.COLUMNS if name != "seconds"]
     return {
         "x": result.x.tobytes().hex(),
         "weights": result.weights.tobytes().hex(),

@@ -215,7 +215,7 @@ def test_a_signal_that_every_atom_points_away_from_gives_zero_at_once(method):
     atoms = np.abs(rng.standard_normal((9, 5)))
     result = solve(SquaredDistance(-np.ones(5)), Cone(atoms), method)
     assert (result.status, result.iterations) == (Status.CONVERGED, 0)
-    assert result.message == "the start is optimal over the cone of the atoms"
+    assert result.message == "the initial point is optimal over the cone of the atoms"
     assert not result.x.any()
     assert result.slope == 0
 

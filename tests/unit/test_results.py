@@ -21,8 +21,8 @@ from pursuit import (
     methods,
     solve,
 )
-from pursuit.solving.results import COLUMNS
-from pursuit.solving.state import CHECKPOINT, State
+from pursuit.solving.checkpoint import CHECKPOINT, State
+from pursuit.solving.result import COLUMNS
 
 N, D = 20, 8
 rng = np.random.default_rng(0)
@@ -147,7 +147,7 @@ class TestTime:
                 return self.now
 
         clock = Clock()
-        for module in ("beginning", "interrupted", "loop"):
+        for module in ("loop",):
             monkeypatch.setattr(f"pursuit.solving.{module}.time", clock)
         return clock
 
@@ -223,7 +223,7 @@ class TestStopping:
         unit = ROWS / np.linalg.norm(ROWS, axis=1, keepdims=True)
         result = solve(F, ATOMS, name, tol=1e-3, max_iter=10_000, every=1)
         assert result.status is Status.CONVERGED
-        assert "slope" in result.message
+        assert "dual norm of the gradient" in result.message
         assert np.abs(unit @ (result.x - B)).max() <= 1e-3 * np.abs(unit @ B).max() * (1 + 1e-9)
 
     @pytest.mark.parametrize("rtol", [0.5, 1e-2, 1e-6, 1e-8, 1e-10, 1e-12])
@@ -488,21 +488,15 @@ class TestCheckpointFiles:
 
     def test_another_version_is_named_as_such(self, path, monkeypatch):
         later = replace(CHECKPOINT, format=999)
-        monkeypatch.setattr("pursuit.solving.state.CHECKPOINT", later)
+        monkeypatch.setattr("pursuit.solving.checkpoint.CHECKPOINT", later)
         assert "a checkpoint of another version (3)" in self.refused(path)
-
-    def test_one_of_version_0_1_0_is_refused_by_its_version(self, path):
-        text = json.dumps({"format": 1, "iteration": 5, "last": [0.1, 0.2]}).encode()
-        with path.open("wb") as file:
-            np.savez(file, header=np.frombuffer(text, np.uint8), trace=np.zeros((1, 7)))
-        assert self.refused(path).endswith("is a checkpoint of another version (1)")
 
     def test_one_with_parts_missing_is_refused(self, path):
         state = State.load(path)
         for name in ("x.coef", "trace"):
             arrays = {k: a for k, a in state.arrays.items() if k != name}
             assert "incomplete" in self.refused(State(arrays, state.numbers))
-        for name in ("memory", "streams", "counts", "iteration", "last"):
+        for name in ("memory", "streams", "counts", "iteration", "last", "compiled"):
             numbers = {k: v for k, v in state.numbers.items() if k != name}
             assert name == "streams" or "incomplete" in self.refused(State(state.arrays, numbers))
         short = {**state.arrays, "x.coef": state.arrays["x.coef"][:-1]}

@@ -42,7 +42,7 @@ def test_templates_that_cannot_be_moved_are_refused(templates, shape, sentence):
 def test_a_silent_signal_is_optimal_at_once():
     result = solve(SquaredDistance(np.zeros(30)), Shifts([[1.0, 2.0]], 30))
     assert (result.status.name, len(result.support)) == ("CONVERGED", 0)
-    assert "the start is optimal" in result.message
+    assert "the initial point is optimal" in result.message
 
 
 def test_a_signal_with_nan_or_of_another_length_is_refused():

@@ -70,7 +70,7 @@ def test_the_types_of_a_user_are_seen_and_not_any(tmp_path):
     told = subprocess.run(command, capture_output=True, text=True).stdout
     seen = [line.split('"')[1] for line in told.splitlines() if "Revealed type" in line]
     assert seen[:3] == [
-        "pursuit.solving.results.Result",
+        "pursuit.solving.result.Result",
         "pursuit.base.status.Status",
         "pursuit.encoding.codes.Codes",
     ]

@@ -14,7 +14,7 @@ from pursuit.base.scaling import check_range
 from pursuit.base.validation import Array, count, real_array
 
 if TYPE_CHECKING:
-    from pursuit.solving.results import Result
+    from pursuit.solving.result import Result
 
 COLUMNS = 5
 """What is kept of a node: feature, threshold, left and right child, value."""

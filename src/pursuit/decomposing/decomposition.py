@@ -19,8 +19,8 @@ from pursuit.base.status import Status
 from pursuit.base.validation import Array, count, flag, positive, real_array
 from pursuit.decomposing.book import Book, decibels, joined
 from pursuit.objectives.quadratic import SquaredDistance
-from pursuit.solving.driver import solve
-from pursuit.solving.results import Result
+from pursuit.solving.result import Result
+from pursuit.solving.solve import solve
 
 LOOK = 200
 """Steps between two movements of a progress bar."""

@@ -40,7 +40,7 @@ from pursuit.kernels.runs import Record, Setting, Watch, close
 from pursuit.methods import NAMED
 from pursuit.objectives.problem import Problem
 from pursuit.objectives.quadratic import SquaredDistance
-from pursuit.solving.running import REFRESH
+from pursuit.solving.loop import REFRESH
 
 BLOCK_WORK = 2**24
 """Numbers that the steps of a block touch: enough to make up for what it costs in Python."""

@@ -32,7 +32,7 @@ from pursuit.methods import Method
 from pursuit.objectives.problem import Problem
 from pursuit.rules.directions import Draw
 from pursuit.rules.steps import bounds_of
-from pursuit.solving.running import REFRESH
+from pursuit.solving.loop import REFRESH
 
 BLOCK = 256
 """Signals that are run together and share a stream of draws, whatever the number of threads."""

@@ -23,7 +23,7 @@ from pursuit.encoding.prepared import BlockEncoder
 from pursuit.encoding.rows import SignalRows
 from pursuit.encoding.writer import Writer
 from pursuit.kernels.layouts import Piece
-from pursuit.solving.state import fingerprint
+from pursuit.solving.checkpoint import fingerprint
 
 if TYPE_CHECKING:
     from pursuit.encoding.encoder import Encoder

@@ -15,7 +15,7 @@ from pursuit.objectives.base import Objective
 from pursuit.objectives.classification import Logistic
 from pursuit.objectives.quadratic import LeastSquares
 from pursuit.objectives.regression import Huber, Poisson, Squares
-from pursuit.solving.driver import solve
+from pursuit.solving.solve import solve
 
 Make = Callable[..., Objective]
 """(X, y, l2, weights, intercept) ↦ f."""

@@ -16,8 +16,8 @@ from pursuit.base.status import Status
 from pursuit.base.validation import Array
 from pursuit.estimators.linear import Features
 from pursuit.estimators.losses import Loss
-from pursuit.solving.driver import solve
-from pursuit.solving.results import Result
+from pursuit.solving.result import Result
+from pursuit.solving.solve import solve
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

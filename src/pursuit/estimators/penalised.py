@@ -32,9 +32,9 @@ from pursuit.estimators.models import PathLabels, PathModel, PathResponse
 from pursuit.estimators.paths import CoefficientPath, constant_path
 from pursuit.objectives.base import Objective
 from pursuit.penalties import L1, NonNegative, Penalty
-from pursuit.solving.driver import solve
 from pursuit.solving.penalty_path import lambda_margin
-from pursuit.solving.results import Result
+from pursuit.solving.result import Result
+from pursuit.solving.solve import solve
 
 
 class Strength(NamedTuple):

@@ -13,7 +13,7 @@ from pursuit.base.validation import Array
 from pursuit.experiments.curves import EXACT, FIGURES, Reading
 from pursuit.objectives.quadratic import SquaredDistance
 from pursuit.rules.observed_nu import ObservedNu
-from pursuit.solving.driver import solve
+from pursuit.solving.solve import solve
 
 ITERATIONS = 5000
 

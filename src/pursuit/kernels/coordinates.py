@@ -24,9 +24,9 @@ loose = compiled(fastmath={"contract", "nsz", "reassoc", "arcp"})
 """Compile a function whose sums may be added up in any order."""
 _next_weight = strict(next_weight)
 
-PRODUCTS, ATOM, GAMMA, CORRELATION, SLOPE, DECREASE, USED, THETA, BETA = range(9)
-"""Places in the notes of a stretch: the work done, the last step and what it surely gained, the
-number of coefficients in use; and θ and β of the accelerated ones."""
+PRODUCTS, ATOM, GAMMA, CORRELATION, SLOPE, DECREASE, USED, THETA, BETA, LOG = range(10)
+"""Places in the log of some steps: the work done, the last step and what it surely gained, the
+number of coefficients in use; θ and β of the accelerated ones; and how many there are."""
 SMALL = 1e-8
 """Where θ has fallen to this it is multiplied into b, so that b does not grow without end."""
 
@@ -309,7 +309,7 @@ def descend(
     picks: Array,
     most: int,
     share: float,
-    notes: Array,
+    log: Array,
 ) -> int:
     """Steps along the picked coordinates, until `most` are in use; how many were made.
 
@@ -319,12 +319,12 @@ def descend(
         j = picks[t]
         before = x.coef[j] != 0
         s, to, gain, looks = step(model, penalties, bounds, x, j)
-        notes[ATOM], notes[CORRELATION], notes[DECREASE] = j, s, gain
-        notes[GAMMA] = moved(model.columns, x, j, to)
+        log[ATOM], log[CORRELATION], log[DECREASE] = j, s, gain
+        log[GAMMA] = moved(model.columns, x, j, to)
         for _ in range(looks + 1):  # and a step
-            notes[PRODUCTS] += share
-        notes[USED] += (x.coef[j] != 0) - before
-        if notes[USED] >= most:
+            log[PRODUCTS] += share
+        log[USED] += (x.coef[j] != 0) - before
+        if log[USED] >= most:
             return t + 1
     return len(picks)
 
@@ -338,7 +338,7 @@ def descend_accelerated(
     b: ColumnPlace,
     picks: Array,
     share: float,
-    notes: Array,
+    log: Array,
 ) -> None:
     """Algorithm 3 along the picked coordinates, with x = v + θb.
 
@@ -346,11 +346,11 @@ def descend_accelerated(
     θ ← (1 − τ)θ the steps x ← y − γz and v ← v − αcz make b ← b + (αc − γ)/θ·z.
     """
     for t in range(len(picks)):
-        j, beta = picks[t], notes[BETA]
+        j, beta = picks[t], log[BETA]
         l2 = 0.0 if j == model.free else model.l2
         alpha = _next_weight(beta, stiffness)  # line 3: α²Lν = β_t + α
         # Lines 4 to 6: y_t = v_t + θb, with θ ← (1 − τ)θ and τ = α/(β_t + α).
-        theta = notes[THETA] * (beta / (beta + alpha)) if beta > 0 else 1.0
+        theta = log[THETA] * (beta / (beta + alpha)) if beta > 0 else 1.0
         c = along(model, v.image, b.image, theta, j, 0.0)[0]
         c += l2 * (v.x[j] + theta * b.x[j])
         gamma = c / bounds[j]
@@ -364,11 +364,11 @@ def descend_accelerated(
             scale(b.x, theta)
             scale(b.image, theta)
             theta = 1.0
-        notes[THETA], notes[BETA] = theta, beta + alpha
-        notes[ATOM], notes[CORRELATION], notes[GAMMA] = j, c, gamma
-        notes[DECREASE] = 0.5 * gamma * c
+        log[THETA], log[BETA] = theta, beta + alpha
+        log[ATOM], log[CORRELATION], log[GAMMA] = j, c, gamma
+        log[DECREASE] = 0.5 * gamma * c
         for _ in range(3):  # a look, and two steps
-            notes[PRODUCTS] += share
+            log[PRODUCTS] += share
 
 
 # The steepest of all ------------------------------------------------------------------------
@@ -410,7 +410,7 @@ def descend_steepest(
     c: Array,
     limits: tuple[int, int, float],
     share: float,
-    notes: Array,
+    log: Array,
 ) -> int:
     """Steps along the steepest coordinate; `across` is X by rows, `slopes` and c = Xᵀ·slopes are
     kept up to date. `limits`: the most steps, the most coordinates in use, and the slope below
@@ -420,13 +420,13 @@ def descend_steepest(
         j, far = steepest(c, x, model, penalties)
         before = x.coef[j] != 0
         s, to, gain, looks = step(model, penalties, bounds, x, j)
-        notes[ATOM], notes[CORRELATION], notes[SLOPE], notes[DECREASE] = j, s, far, gain
-        notes[GAMMA] = moved(model.columns, x, j, to)
-        notes[PRODUCTS] += 1 + looks * share  # a step, and a second look where there was one
-        notes[USED] += (x.coef[j] != 0) - before
-        if notes[GAMMA] != 0:
+        log[ATOM], log[CORRELATION], log[SLOPE], log[DECREASE] = j, s, far, gain
+        log[GAMMA] = moved(model.columns, x, j, to)
+        log[PRODUCTS] += 1 + looks * share  # a step, and a second look where there was one
+        log[USED] += (x.coef[j] != 0) - before
+        if log[GAMMA] != 0:
             renew(model, across, x.image, slopes, c, j)
-        if notes[USED] >= most or not far > low or notes[GAMMA] == 0:
+        if log[USED] >= most or not far > low or log[GAMMA] == 0:
             return t + 1
     return steps
 

@@ -1,8 +1,7 @@
 """Iterations of Algorithms 1 to 4 on a quadratic over a finite set, compiled.
 
-Bit for bit the iterations of `momentum.Plain` and `momentum.FixedNu` over `advances.Greedy` with
-points in Gram form: every sum is in the order and the precision that it has there. Nothing here
-draws a number.
+They equal those of `momentum.Plain` and `momentum.FixedNu` over `advances.Greedy` with points in
+Gram form, up to rounding. Nothing here draws a number.
 """
 
 from __future__ import annotations
@@ -17,9 +16,8 @@ from pursuit.kernels.compiling import strict, strict_part
 
 STRIP = 64
 """Rows are searched for their largest entry in strips of so many."""
-PRODUCTS, ATOM, GAMMA, CORRELATION, BETA, BEST, WATCHED = range(7)
-"""Places in the notes of a stretch: the work done, the last step, β, the lowest value that a watch
-has seen, counted from the start, and how many watches there were."""
+PRODUCTS, ATOM, GAMMA, CORRELATION, BETA, LOG = range(6)
+"""Places in the log of some iterations: the work done, the last step, and β; and their number."""
 NOTHING = -1
 EPS = float(np.finfo(np.float64).eps)
 _next_weight = strict_part(next_weight)
@@ -35,7 +33,7 @@ class IterationRules(NamedTuple):
     bounds
         h_j: γ = ⟨∇f, z_j⟩ / h_j.
     work
-        What is added to the products of an iteration, one after another.
+        The products of an iteration.
     L, nu
         Of Algorithms 3 and 4.
     """
@@ -43,31 +41,25 @@ class IterationRules(NamedTuple):
     gram: Array
     known: Array
     bounds: Array
-    work: Array
+    work: float
     L: float
     nu: float
 
 
 class Ends(NamedTuple):
-    """Where a stretch has to stop, since a test of the run might be met.
+    """Where iterations pause, since a stopping criterion might be met.
 
     Attributes
     ----------
-    slope, atoms, value
-        A slope, a number of atoms (0: none), a value of f (−inf: none).
-    watch
-        Iterations between two looks at whether the value runs away.
-    high
-        It does when it is above `high` less the lowest one.
+    dual_norm, atoms, value
+        A dual norm of the gradient, a number of atoms (0: none), a value of f (−inf: none).
     first
-        Z∇f at the start. Values are counted from there.
+        Z∇f at the initial point. Values are counted from there.
     """
 
-    slope: float
+    dual_norm: float
     atoms: int
     value: float
-    watch: int
-    high: float
     first: Array
 
 
@@ -81,30 +73,25 @@ class IteratedPoint(NamedTuple):
 
 @strict
 def plain(
-    rules: IterationRules,
-    ends: Ends,
-    x: IteratedPoint,
-    picks: Array,
-    span: tuple[int, int],
-    notes: Array,
+    rules: IterationRules, ends: Ends, x: IteratedPoint, picks: Array, most: int, log: Array
 ) -> tuple[int, int]:
-    """Iterations span[0] up to span[1] of Algorithm 1, 2 or random pursuit (`picks`: its atoms).
+    """Up to `most` iterations of Algorithm 1, 2 or random pursuit (`picks`: its atoms).
 
     The compiled twin of `momentum.Plain` over `advances.Greedy`, as `runs.plain` is for signals.
 
     Returns how many were made, and the atom whose Gram row is missing or NOTHING.
     """
     steepest = picks.size == 0
-    for t in range(span[1] - span[0]):
+    for t in range(most):
         z = largest(x.bits) if steepest else picks[t]  # line 3: z_t = LMO_A(∇f(x_t)), or z_t ~ p
         if not rules.known[z]:
             return t, z
         c = np.float64(x.s[z])
         _move(rules.gram, c / rules.bounds[z], z, x)  # line 4: x_{t+1} = x_t − γ z_t
-        _note(rules, z, c, notes)
-        if _may_end(ends, x, span[0] + t + 1, notes, steepest):
+        _write(rules, z, c, log)
+        if _may_end(ends, x, log, steepest):
             return t + 1, NOTHING
-    return span[1] - span[0], NOTHING
+    return most, NOTHING
 
 
 @strict
@@ -115,18 +102,18 @@ def accelerated(
     y: IteratedPoint,
     v: IteratedPoint,
     draws: tuple[Array, Array],
-    span: tuple[int, int],
-    notes: Array,
+    most: int,
+    log: Array,
 ) -> tuple[int, int]:
     """The same for Algorithms 3 and 4. After an odd number of iterations x is in y.
 
     The compiled twin of `momentum.FixedNu` over `advances.Greedy`, as `runs.accelerated` is for
-    signals: there a value may differ in its last bit, here it may not.
+    signals.
     """
     picks, probes = draws
     steepest, own_probe = picks.size == 0, probes.size > 0
-    for t in range(span[1] - span[0]):
-        beta = notes[BETA]
+    for t in range(most):
+        beta = log[BETA]
         alpha = _next_weight(beta, rules.L, rules.nu)  # line 3: α²Lν = β_t + α
         beta += alpha  # line 4
         _blend(alpha / beta, x, v, y)  # lines 5, 6: y_t = (1 − τ_t) x_t + τ_t v_t
@@ -139,12 +126,12 @@ def accelerated(
         c, along = np.float64(y.s[z]), np.float64(y.s[u])
         _move(rules.gram, c / rules.bounds[z], z, y)  # line 8: x_{t+1} = y_t − γ z_t
         _move(rules.gram, alpha * along, u, v)  # last line: v_{t+1} = v_t − α ⟨∇f(y_t), z̃_t⟩ z̃_t
-        notes[BETA] = beta
-        _note(rules, z, c, notes)
+        log[BETA] = beta
+        _write(rules, z, c, log)
         x, y = y, x
-        if _may_end(ends, x, span[0] + t + 1, notes, steepest):
+        if _may_end(ends, x, log, steepest):
             return t + 1, NOTHING
-    return span[1] - span[0], NOTHING
+    return most, NOTHING
 
 
 @strict_part
@@ -187,16 +174,15 @@ def _blend(tau: float, x: IteratedPoint, v: IteratedPoint, y: IteratedPoint) -> 
 
 
 @strict_part
-def _note(rules: IterationRules, z: int, c: float, notes: Array) -> None:
-    notes[ATOM], notes[GAMMA], notes[CORRELATION] = z, c / rules.bounds[z], c
-    for share in rules.work:
-        notes[PRODUCTS] += share
+def _write(rules: IterationRules, z: int, c: float, log: Array) -> None:
+    log[ATOM], log[GAMMA], log[CORRELATION] = z, c / rules.bounds[z], c
+    log[PRODUCTS] += rules.work
 
 
 @strict_part
-def _may_end(ends: Ends, x: IteratedPoint, t: int, notes: Array, steepest: bool) -> bool:
-    """Whether a test of the run might be met after iteration t; the run itself decides."""
-    if steepest and (not abs(notes[CORRELATION]) > ends.slope or notes[GAMMA] == 0):
+def _may_end(ends: Ends, x: IteratedPoint, log: Array, steepest: bool) -> bool:
+    """Return whether a stopping criterion might be met; the run itself decides."""
+    if steepest and (not abs(log[CORRELATION]) > ends.dual_norm or log[GAMMA] == 0):
         return True
     if ends.atoms > 0:
         used = 0
@@ -204,23 +190,15 @@ def _may_end(ends: Ends, x: IteratedPoint, t: int, notes: Array, steepest: bool)
             used += a != 0
         if used >= ends.atoms:
             return True
-    watched = t % ends.watch == 0
-    if not watched and ends.value == -np.inf:
+    if ends.value == -np.inf:
         return False
-    value, doubt = _value(ends.first, x)
-    if not value - doubt > ends.value:
-        return True
-    if watched:
-        if not value + doubt <= ends.high - notes[BEST]:
-            return True
-        notes[BEST] = min(notes[BEST], value)
-        notes[WATCHED] += 1
-    return False
+    value, rounding = _value(ends.first, x)
+    return not value - rounding > ends.value
 
 
 @strict_part
 def _value(first: Array, x: IteratedPoint) -> tuple[float, float]:
-    """f(x) − f(x_0) = ½ a·(s_0 + s), and how much of it may be the rounding of a sum."""
+    """Return f(x) − f(x_0) = ½ a·(s_0 + s), and how much of it may be the rounding of a sum."""
     twice = size = 0.0
     for j in range(len(x.s)):
         term = np.float64(x.coef[j]) * (np.float64(first[j]) + x.s[j])

@@ -15,7 +15,7 @@ from pursuit.base.threads import single_threaded_blas
 from pursuit.base.validation import Array, count, extent, flag, non_negative, one_of, positive
 from pursuit.learning.learned import Learned
 from pursuit.learning.start import first_atoms, given_atoms
-from pursuit.solving.state import Fingerprint, State, check_outlet
+from pursuit.solving.checkpoint import Fingerprint, State, check_outlet
 
 if TYPE_CHECKING:
     from pursuit.learning.round import Learner, Lesson

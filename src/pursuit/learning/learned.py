@@ -9,10 +9,10 @@ import numpy as np
 
 from pursuit import plots
 from pursuit.base import html
-from pursuit.base.observed import Observed
 from pursuit.base.status import Status
 from pursuit.base.validation import Array
-from pursuit.solving.state import State
+from pursuit.solving.checkpoint import State
+from pursuit.solving.result import Observed
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

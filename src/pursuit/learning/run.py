@@ -15,7 +15,7 @@ from pursuit.base.status import Status
 from pursuit.learning.learned import Learned, LearningTrace
 from pursuit.learning.round import Learner, Lesson, Round, Values, rounding_share
 from pursuit.learning.signals import Source
-from pursuit.solving.state import Fingerprint, State
+from pursuit.solving.checkpoint import Fingerprint, State
 
 SAVE_SECONDS = 30.0
 """Time between two checkpoints of a long run."""

@@ -11,8 +11,8 @@ from pursuit.base.errors import InputError
 from pursuit.base.scaling import check_range
 from pursuit.base.validation import Array, count, extent, real_array
 from pursuit.objectives.quadratic import SquaredDistance
-from pursuit.solving.driver import solve
-from pursuit.solving.results import Result
+from pursuit.solving.result import Result
+from pursuit.solving.solve import solve
 
 RIDGE = 1e-8
 """The share of the largest curvature that keeps entries of templates which hardly any atom shows

@@ -1,159 +1,163 @@
-"""A run after a whole iteration: what is copied, what a file holds, and the way back."""
+"""What a run stores to be continued: arrays and numbers, kept in a file without pickle."""
 
 from __future__ import annotations
 
+import hashlib
 import os
-from collections.abc import Callable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from math import nan
-from typing import Any
+from functools import cached_property
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from pursuit.base.archive import ArchiveKind, load_archive, save_archive
 from pursuit.base.errors import InputError
+from pursuit.base.paths import path_of
 from pursuit.base.validation import Array
-from pursuit.rules.run import Progress
-from pursuit.solving.path import Entries, packed
-from pursuit.solving.results import Result, Trace
-from pursuit.solving.running import Running
-from pursuit.solving.state import State
 
-Named = dict[str, dict[str, Any]]
+CHECKPOINT = ArchiveKind("resume", "a checkpoint", "pursuit checkpoint", format=3)
+
+Owners = dict[str, dict[str, Any]]
 """Arrays and numbers by name, of each owner by its name."""
+PathEntries = dict[int, tuple[float, Array, Array]]
+"""By the number of atoms: seconds, and the places and the values of nonzero coefficients."""
 
 
 @dataclass(frozen=True)
-class Checkpoint:
-    """What changes in a run, copied where it goes on; what only grows, by its length.
+class State:
+    """Arrays by name, and numbers and texts that JSON can hold."""
 
-    Attributes
-    ----------
-    points, looked
-        The arrays of each point, and whether it was looked at.
-    memories, streams, counts
-        What the rules remember, where their draws are, the work done.
-    rows, atoms
-        How many observations there were, and how many atoms of an infinite set.
-    path
-        The entries of the recorder, if there is one.
-    """
+    arrays: dict[str, Array]
+    numbers: dict[str, Any]
 
-    iteration: int
-    seconds: float
-    last: Progress
-    points: Named
-    looked: dict[str, bool]
-    memories: Named
-    streams: Named
-    counts: dict[str, float]
-    rows: int
-    atoms: int
-    path: Entries | None
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write to a file, whole or not at all."""
+        save_archive(path, CHECKPOINT, self.numbers, self.arrays)
 
     @staticmethod
-    def of(running: Running, copies: Callable[[dict[str, Any]], dict[str, Any]]) -> Checkpoint:
-        run, stepper, recorder = running.run, running.stepper, running.recorder
-        points, x = stepper.points(), stepper.x
-        return Checkpoint(
-            run.t,
-            running.seconds,
-            running.last,
-            {name: copies(point.arrays()) for name, point in points.items()},
-            {name: point.looked for name, point in points.items()},
-            {name: copies(memory.saved()) for name, memory in run.memories.items()},
-            {name: stream.state() for name, stream in run.streams.items()},
-            dict(vars(x.counts)),
-            # The row of an end between two observations is no row of a run that goes on.
-            len(running.rows) - running.off_beat,
-            x.ledger.size,
-            None if recorder is None else dict(recorder.entries),
-        )
+    def load(path: str | os.PathLike[str]) -> State:
+        """Read a file that `save` wrote; anything else, or one bit changed, is an input error."""
+        stored = load_archive(path_of("resume", path, "a result or a path"), CHECKPOINT)
+        return State(stored.arrays, stored.about)
 
-    def state(self, running: Running) -> State:
-        """All that a file needs; the points and the trace may have gone further meanwhile."""
-        arrays = {"trace": Trace(running.rows[: self.rows]).rows(), **_joined(self.points)}
-        arrays |= _joined({f"memory.{name}": _arrays(m) for name, m in self.memories.items()})
-        if self.path is not None:
-            arrays |= _joined({"path": packed(self.path)})
-        x = running.stepper.x
-        if x.ledger.finite is None:
-            arrays["atoms"] = x.atoms.pack(x.ledger.seen[: self.atoms])
-        numbers = {
-            "fingerprint": running.mark,
-            "iteration": self.iteration,
-            "seconds": self.seconds,
-            "memory": {name: _numbers(memory) for name, memory in self.memories.items()},
-            "streams": self.streams,
-            "counts": self.counts,
-            "looked": self.looked,
-            "last": [self.last.gamma, self.last.slope],
-        }
-        return State(arrays, numbers)
+    @staticmethod
+    def of(source: Any) -> State:
+        """Return the state of a result, of itself, or of a file."""
+        state = getattr(source, "state", source)
+        return state if isinstance(state, State) else State.load(state)
 
 
-def state_of(running: Running) -> State:
-    """Where a run is now, which no longer changes: at its end, or while it is written to a file."""
-    return Checkpoint.of(running, dict).state(running)
+class StateCopy(NamedTuple):
+    """A copy of what changes in a run, and the lengths of what only grows: `rows` and `atoms` are
+    the numbers of records and of atoms of an infinite set."""
+
+    arrays: dict[str, Array]
+    numbers: dict[str, Any]
+    rows: int
+    atoms: int
+    path: PathEntries | None
 
 
-def continue_from(running: Running, source: State | Result | str | os.PathLike[str]) -> State:
-    """Continue from a state of the same run."""
-    state = State.of(source)
-    if str(state.numbers.get("fingerprint")) != str(running.mark):
-        raise InputError("resume: the checkpoint belongs to another problem, method, start or seed")
-    try:
-        restore(running, state)
-    except (KeyError, TypeError, ValueError) as error:
-        raise InputError(f"resume: the checkpoint is incomplete: {error}") from error
-    return state
+def join(owners: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
+    """Return the entries of all owners in one dict, as "owner.name"."""
+    return {f"{owner}.{k}": v for owner, values in owners.items() for k, v in values.items()}
 
 
-def restore(running: Running, state: State) -> None:
-    """Set a run to where another one was."""
-    run, stepper, numbers = running.run, running.stepper, state.numbers
-    running.forget()
-    run.t, running.seconds = numbers["iteration"], numbers["seconds"]
-    if "atoms" in state.arrays:
-        stepper.x.ledger.restore(run.problem.atoms.unpack(state.arrays["atoms"]))
-    arrays = _parted(state.arrays)
-    for name, memory in run.memories.items():
-        memory.restore(numbers["memory"][name] | copied(arrays.get(f"memory.{name}", {})))
-    for name, point in stepper.points().items():
-        point.restore(arrays[name])
-        if numbers["looked"][name]:
-            point.look_again()
-    if running.recorder is not None:
-        running.recorder.restore(arrays["path"])
-    for name, stream in run.streams.items():
-        stream.restore(numbers["streams"][name])
-    vars(stepper.x.counts).update(numbers["counts"])
-    running.rows = [tuple(row) for row in state.arrays["trace"].tolist()]
-    gamma, slope = numbers["last"]
-    running.last = Progress(None, gamma, nan, slope, nan)
-
-
-# Arrays of many owners in one dict ------------------------------------------------------------
-
-
-def _joined(owners: Named) -> dict[str, Array]:
-    return {f"{owner}.{k}": a for owner, arrays in owners.items() for k, a in arrays.items()}
-
-
-def _parted(arrays: dict[str, Array]) -> dict[str, dict[str, Array]]:
-    owners: dict[str, dict[str, Array]] = {}
-    for key, array in arrays.items():
+def split(entries: Mapping[str, Any]) -> Owners:
+    """Return the entries of each owner from those that `join` put into one dict."""
+    owners: Owners = {}
+    for key, value in entries.items():
         owner, _, name = key.rpartition(".")
-        owners.setdefault(owner, {})[name] = array
+        owners.setdefault(owner, {})[name] = value
     return owners
 
 
-def copied(values: dict[str, Any]) -> dict[str, Any]:
-    return {k: v.copy() if isinstance(v, np.ndarray) else v for k, v in values.items()}
+def pack_path(entries: PathEntries) -> dict[str, Array]:
+    """Return a path as a few arrays."""
+    seconds, places, weights = zip(*entries.values(), strict=True)
+    return {
+        "sizes": np.array(list(entries)),
+        "seconds": np.array(seconds),
+        "counts": np.array([len(p) for p in places]),
+        "places": np.concatenate(places),
+        "weights": np.concatenate(weights),
+    }
 
 
-def _arrays(values: dict[str, Any]) -> dict[str, Array]:
-    return {k: v for k, v in values.items() if isinstance(v, np.ndarray)}
+def unpack_path(arrays: dict[str, Array]) -> PathEntries:
+    """Return the path of some arrays."""
+    ends = np.cumsum(arrays["counts"])[:-1]
+    places, weights = np.split(arrays["places"], ends), np.split(arrays["weights"], ends)
+    columns = (arrays["seconds"].tolist(), places, weights)
+    return dict(zip(arrays["sizes"].tolist(), zip(*columns, strict=True), strict=True))
 
 
-def _numbers(values: dict[str, Any]) -> dict[str, Any]:
-    return {k: v for k, v in values.items() if not isinstance(v, np.ndarray)}
+def check_outlet(checkpoint: object) -> None:
+    """Raise InputError where a state could not be saved, before any work is done."""
+    if checkpoint is None:
+        return
+    path = path_of("checkpoint", checkpoint)
+    if not os.path.isdir(path.absolute().parent):
+        raise InputError(f"checkpoint: there is no directory for {path}")
+    if os.path.isdir(path):
+        raise InputError(f"checkpoint: {path} is a folder, expected the name of a file")
+
+
+# Fingerprints ---------------------------------------------------------------------------------
+
+
+def fingerprint(*parts: object) -> str:
+    """Return a short text that changes when one of the parts does."""
+    digest = hashlib.blake2b(digest_size=16)
+    _feed_all(digest, parts)
+    return digest.hexdigest()
+
+
+class Fingerprint:
+    """A fingerprint that is computed when it is needed.
+
+    Most runs are never saved, and hashing a large dictionary takes longer than many a run over it.
+    """
+
+    def __init__(self, *parts: object) -> None:
+        self._parts = parts
+
+    def __str__(self) -> str:
+        return self._text
+
+    @cached_property
+    def _text(self) -> str:
+        return fingerprint(*self._parts)
+
+
+def _feed_all(digest: Any, parts: Iterable[object]) -> None:
+    for part in parts:
+        _feed(digest, part)
+
+
+def _feed(digest: Any, part: object) -> None:
+    """Add one part: its type, its length where it has one, and what it is made of."""
+    digest.update(f"{type(part).__qualname__}:".encode())
+    if isinstance(part, np.ndarray):
+        digest.update(repr((part.shape, part.dtype.str)).encode())
+        digest.update(np.ascontiguousarray(part).tobytes())
+    elif isinstance(getattr(part, "digest", None), bytes):
+        digest.update(part.digest)  # type: ignore[attr-defined]
+    elif isinstance(part, (list, tuple)):
+        digest.update(f"{len(part)};".encode())
+        _feed_all(digest, part)
+    elif isinstance(part, dict):
+        _feed(digest, sorted(part.items(), key=lambda item: repr(item[0])))
+    elif hasattr(part, "tocoo"):
+        coo = part.tocoo()
+        _feed(digest, [coo.shape, coo.data, *coo.coords])
+    elif hasattr(part, "__dict__") and not callable(part):
+        # Cached results are derived from the rest and may or may not be there yet.
+        _feed(digest, {n: v for n, v in vars(part).items() if not _is_cached(type(part), n)})
+    else:
+        digest.update(f"{getattr(part, '__qualname__', None) or repr(part)};".encode())
+
+
+def _is_cached(cls: type, name: str) -> bool:
+    return isinstance(getattr(cls, name, None), cached_property)

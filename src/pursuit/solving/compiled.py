@@ -1,143 +1,201 @@
-"""Stretches of iterations between two looks of the driver, compiled.
+"""Steps by compiled kernels.
 
-On a quadratic over a finite set an iteration of Algorithms 1 to 4 is a few vector operations, and
-most of its time goes into calling them. The kernels make many iterations at a time, bit for bit
-those of the rules, so that a run may change over at any moment: it does when it has taken as long
-as loading the kernels does, or at once where they are loaded.
+Whether a run is compiled is decided before it starts, by the problem, the atoms and the method
+alone, and stored in its checkpoints: a compiled run makes every step with the kernels, any other
+run none. So neither how often a run is recorded nor when it is stopped changes a bit. Compiled
+steps equal those of the rules up to rounding.
 """
 
 from __future__ import annotations
 
-import os
-import sys
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
 from math import inf, nan
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, NamedTuple, cast
 
 import numpy as np
 
+from pursuit.base.errors import InputError
+from pursuit.base.products import times
 from pursuit.base.validation import Array
 from pursuit.methods import Method
-from pursuit.points.base import Point
+from pursuit.points.columns import ColumnPoint
 from pursuit.points.gram import GramPoint
-from pursuit.rules.directions import next_picks
-from pursuit.rules.momentum import Stepper
+from pursuit.rules.directions import Direction, next_picks
+from pursuit.rules.memory import Memory
+from pursuit.rules.momentum import Blending, Stepper
 from pursuit.rules.run import Progress, Run
-from pursuit.rules.steps import bounds_of
-from pursuit.solving.stopping import Stopping
+from pursuit.rules.steps import Step, bounds_of, column_bounds
 
 if TYPE_CHECKING:
-    from pursuit.kernels.iterations import Ends, IteratedPoint, IterationRules
-    from pursuit.solving.ends import Watched
+    from pursuit.kernels.iterations import IteratedPoint
+    from pursuit.points.local import ShiftsPoint
+    from pursuit.rules.pairs import ColumnPair
 
-PATIENCE = 1.0
-"""Seconds in steps after which a run loads the kernels, if nothing else has."""
-LOADING = 10.0
-"""Seconds that a run must have left to load them: to compile them for the first time takes some."""
-CLOSE = 130
-"""Units in the last place within which the driver computes a value anew, and some more."""
-_KERNELS = "pursuit.kernels.iterations"
-_NO_DRAWS = np.empty(0, np.int64)
-
-
-class Compiled(Protocol):
-    """What makes many iterations at a time in place of a stepper."""
-
-    always: bool
-    """Whether it makes every iteration of a run, however often that is looked at."""
-
-    @property
-    def beat(self) -> int | None:
-        """Iterations between two looks at the value; None: looks cost little."""
-
-    def worth_it(self, seconds: float) -> bool:
-        """Whether it may make the next iterations of a run of so many seconds."""
-
-    def __call__(self, most: int) -> Progress | None:
-        """Up to `most` iterations, and the last of them; None if the stepper has to make it."""
+LOADING_SECONDS = 0.6
+"""What loading the kernels takes, where they are compiled already."""
+SAVED_SECONDS = 3.5e-6
+"""What an iteration of the rules takes beyond its arithmetic, for each sequence of points."""
+ROUNDS = 100
+"""Iterations that a run takes, for each of its atoms."""
+MONOTONE = 0.5
+"""With a bound of at least this share of ‖z‖² no step lets the value rise."""
+NO_PICKS = np.empty(0, np.int64)
 
 
-class Stretch:
-    """Makes iterations of a method in place of its stepper."""
+class KernelLimits(NamedTuple):
+    """Where kernels pause for the stopping criteria: a dual norm of the gradient, a value of f
+    (−inf: none) and a number of atoms (0: none)."""
 
-    always = False
-    beat = None
+    dual_norm: float
+    value: float
+    n_nonzero: int
+
+
+class CompiledSteps(ABC):
+    """Makes iterations of a method with kernels.
+
+    Attributes
+    ----------
+    value_every
+        Iterations between two evaluations of f: where one costs as much as many steps, kernels do
+        not look at it either.
+    is_worthwhile
+        Whether a run is expected to gain more than loading the kernels takes.
+    """
+
+    value_every = 1
+    is_worthwhile = True
+
+    def __init__(self, run: Run, stepper: Stepper, **rules: Direction | None) -> None:
+        self._run, self._stepper = run, stepper
+        self._rules = {name: rule for name, rule in rules.items() if rule is not None}
+        self._exact = "picks" in self._rules and self._rules["picks"].exact
+
+    def __call__(self, most: int, limits: KernelLimits) -> Progress:
+        """Make up to `most` iterations, and return the last of them."""
+        draws = dict.fromkeys(("picks", "probes"), NO_PICKS)
+        for name, rule in self._rules.items():
+            if not rule.exact:
+                draws[name] = next_picks(rule, self._run, name, most)
+                most = len(draws[name])
+                if not most:
+                    raise InputError(f"direction: {rule!r} has no atom for iteration {self._run.t}")
+        steps, progress = self._advance(most, limits, draws["picks"], draws["probes"])
+        self._run.t += steps
+        for name, rule in self._rules.items():
+            rule.skip(self._run, name, steps)
+        if self._exact:
+            self._stepper.x.counts.oracle_calls += steps
+        return progress
+
+    @abstractmethod
+    def _advance(
+        self, most: int, limits: KernelLimits, picks: Array, probes: Array
+    ) -> tuple[int, Progress]:
+        """Make at least one iteration; return how many, and the last of them."""
+
+    def _progress(self, atom: float, gamma: float, correlation: float) -> Progress:
+        dual_norm = abs(correlation) if self._exact else nan
+        return Progress(int(atom), gamma, correlation, dual_norm, 0.5 * gamma * correlation)
+
+
+def compiled_steps(run: Run, method: Method, stepper: Stepper) -> CompiledSteps | None:
+    """Return what makes the steps of a run with kernels; None where they do not know its rules."""
+    pick, step, x = method.advance.direction, method.advance.step, stepper.x
+    if pick is None or step is None or not (pick.exact or _is_known_ahead(pick)):
+        return None
+    if (pair := stepper.column_pair) is not None:
+        return PairSteps(run, pair, stepper)
+    if x.columnar is not None and method.momentum.alone:
+        # No bounds: Newton's steps.
+        bounds = np.empty(0) if step.newton else column_bounds(step, run.problem)
+        return None if bounds is None else ColumnSteps(run, stepper, pick, bounds)
+    if x.compiled and method.momentum.alone:
+        bounds = _bounds_of_shifts(run, stepper, step)
+        return None if bounds is None else ShiftSteps(run, stepper, pick, bounds)
+    blending = stepper.blending
+    if x.in_gram_form is None or blending is None or not x.atoms.penalty.free:
+        return None
+    if blending.probe is not None and not _is_known_ahead(blending.probe):
+        return None
+    return GramSteps.of(run, stepper, pick, step, blending)
+
+
+def _is_known_ahead(rule: Direction) -> bool:
+    """Return whether a rule picks without looking at the point, and says what it will pick."""
+    return rule.blind and type(rule).ahead is not Direction.ahead
+
+
+# Quadratics over a finite set -----------------------------------------------------------------
+
+
+class GramSteps(CompiledSteps):
+    """Algorithms 1 to 4 on the correlations of all atoms; see `pursuit.kernels.iterations`."""
 
     def __init__(
         self,
         run: Run,
-        method: Method,
         stepper: Stepper,
-        stop: Stopping,
-        watched: Watched,
-        watch: int,
+        pick: Direction,
+        blending: Blending,
+        bounds: Array,
+        exact_steps: bool,
     ) -> None:
-        advance, blending = method.advance, stepper.blending
-        assert advance.direction is not None
-        assert advance.step is not None
-        assert blending is not None
-        self._run, self._stepper, self._stop = run, stepper, stop
-        self._watched, self._watch = watched, watch
-        self._step, self._pick, self._probe = advance.step, advance.direction, blending.probe
-        self._blending, self._unbounded = blending, False
-        self._seen: dict[int, IteratedPoint] = {}
-        self._ready: tuple[IterationRules, Ends] | None = None
+        super().__init__(run, stepper, picks=pick, probes=blending.probe)
+        self._blending, self._bounds, self._exact_steps = blending, bounds, exact_steps
+        n = len(bounds)
+        pairs = 1 if stepper.pair is None else 2
+        self.is_worthwhile = ROUNDS * n * pairs * SAVED_SECONDS > LOADING_SECONDS
+        correlations = 1.0 if pick.exact else 1 / n
+        self._work = correlations + (pairs + (blending.probe is not None)) / n
 
     @staticmethod
-    def suits(method: Method, stepper: Stepper) -> bool:
-        """Whether the kernels know the rules, and the points are in Gram form."""
-        advance, blending, x = method.advance, stepper.blending, stepper.x
-        if x.in_gram_form is None or not x.atoms.penalty.free:
-            return False
-        pick, step = advance.direction, advance.step
-        if pick is None or step is None or blending is None:
-            return False
-        return (pick.exact or pick.blind) and (blending.probe is None or blending.probe.blind)
-
-    def worth_it(self, seconds: float) -> bool:
-        """Whether the kernels are loaded, or a run of so many seconds may load them."""
-        if self._unbounded:
-            return False
-        if _KERNELS not in sys.modules:
-            left = inf if self._stop.max_time is None else self._stop.max_time - seconds
-            if seconds < PATIENCE or left < LOADING:
-                return False
-        return os.environ.get("NUMBA_DISABLE_JIT", "0") == "0"
-
-    def __call__(self, most: int) -> Progress | None:
-        """Up to `most` iterations, and the last of them; None if the stepper has to make it."""
-        stepper, x, run = self._stepper, self._x, self._run
-        picks = probes = _NO_DRAWS
-        if not self._pick.exact:
-            picks = next_picks(self._pick, run, "picks", most)
-            most = len(picks)
-        if self._probe is not None:
-            probes = next_picks(self._probe, run, "probes", most)
-            most = len(probes)
-        self._ready = self._ready or self._prepare()
-        if most == 0 or x.looked or self._ready is None:
+    def of(
+        run: Run, stepper: Stepper, pick: Direction, step: Step, blending: Blending
+    ) -> GramSteps | None:
+        """Return one, if curvature bounds are all there is to the step rule."""
+        x = stepper.x
+        # Those of the exact search are on the diagonal of the Gram matrix, known row by row.
+        bounds = np.full(len(x.coef), inf) if step.exact else bounds_of(step, run.problem)
+        if bounds is None:
             return None
+        return GramSteps(run, stepper, pick, blending, bounds, step.exact)
+
+    def _advance(
+        self, most: int, limits: KernelLimits, picks: Array, probes: Array
+    ) -> tuple[int, Progress]:
         from pursuit.kernels import iterations as kernels
 
-        rules, ends = self._ready
-        if self._step.exact:
-            diagonal = x.gram.rows.diagonal()  # of the rows that are known
-            rules.bounds[:] = np.where(diagonal > 0, diagonal, inf)  # no step where f is flat
-        span, notes = (run.t, run.t + most), self._notes()
-        if (pair := stepper.pair) is not None:
-            y, v = self._point(pair.y), self._point(pair.v)
-            draws = picks, probes
-            steps, missing = kernels.accelerated(
-                rules, ends, self._point(x), y, v, draws, span, notes
-            )
-            pair.take(steps, float(notes[kernels.BETA]))
-        else:
-            steps, missing = kernels.plain(rules, ends, self._point(x), picks, span, notes)
-        if missing != kernels.NOTHING:
-            x.gram.row(missing)
-        self._book(steps, notes)
-        return self._progress(*notes[kernels.ATOM : kernels.BETA].tolist()) if steps else None
+        stepper, x = self._stepper, self._x
+        gram, log, made = x.gram, np.zeros(kernels.LOG), 0
+        log[kernels.PRODUCTS], log[kernels.BETA] = x.counts.products, stepper.beta
+        L, nu, _ = self._blending
+        rules = kernels.IterationRules(gram.rows, gram.known, self._bounds, self._work, L, nu)
+        atoms = min(limits.n_nonzero, len(x.coef) + 1)
+        ends = kernels.Ends(limits.dual_norm, atoms, limits.value - gram.value, gram.correlations)
+        while made < most:
+            if self._exact_steps:
+                self._bounds[:] = self._curvatures()
+            draws, left = (picks[made:], probes[made:]), most - made
+            if (pair := stepper.pair) is None:
+                steps, missing = kernels.plain(rules, ends, _point(x), draws[0], left, log)
+            else:
+                points = _point(stepper.x), _point(pair.y), _point(pair.v)
+                steps, missing = kernels.accelerated(rules, ends, *points, draws, left, log)
+                pair.take(steps, float(log[kernels.BETA]))
+            made += steps
+            if missing == kernels.NOTHING:
+                break
+            gram.row(missing)
+        x.counts.products = float(log[kernels.PRODUCTS])
+        return made, self._progress(*log[kernels.ATOM : kernels.BETA].tolist())
 
-    # What the kernels are given -----------------------------------------------------------
+    def _curvatures(self) -> Array:
+        """Return those along the atoms whose rows are known; inf, for no step, where f is flat."""
+        gram = self._x.gram
+        diagonal = gram.rows.diagonal()
+        return np.where(gram.known & (diagonal > 0), diagonal, inf)
 
     @property
     def _x(self) -> GramPoint:
@@ -145,73 +203,142 @@ class Stretch:
         assert x is not None
         return x
 
-    def _point(self, point: Point) -> IteratedPoint:
-        from pursuit.kernels.iterations import IteratedPoint
 
-        if id(point) not in self._seen:
-            stored = point.arrays()
-            s = stored["s"]
-            self._seen[id(point)] = IteratedPoint(stored["coef"], s, s.view(f"i{s.itemsize}"))
-        return self._seen[id(point)]
+def _point(point: object) -> IteratedPoint:
+    """Return a point in Gram form as kernels take it."""
+    from pursuit.kernels.iterations import IteratedPoint
 
-    def _prepare(self) -> tuple[IterationRules, Ends] | None:
-        """The method as arrays; None where the step rule is more than bounds."""
-        x, stop, gram = self._x, self._stop, self._x.gram
-        # Those of the exact search are known as the rows of the Gram matrix are.
-        bounds = (
-            np.ones(len(x.coef)) if self._step.exact else bounds_of(self._step, self._run.problem)
-        )
-        if bounds is None:
-            self._unbounded = True
-            return None
-        from pursuit.kernels.iterations import Ends, IterationRules
+    x = cast(GramPoint, point)
+    return IteratedPoint(x.coef, x.s, x.s.view(f"i{x.s.itemsize}"))
 
-        rules = IterationRules(gram.rows, gram.known, bounds, self._work(), *self._blending[:2])
-        slope = stop.tol * self._watched.first_slope
-        goal, first = -inf, self._watched.first_value
-        if stop.goal is not None:
-            eps = float(np.finfo(x.coef.dtype).eps)
-            goal = stop.goal[0] - gram.value
-            goal += CLOSE * eps * max(abs(stop.goal[0]), abs(first), abs(gram.value))
-        high = 2 * (first - gram.value)
-        atoms = min(stop.max_atoms or 0, len(x.coef) + 1)
-        tests = (slope, atoms, goal, self._watch, high)
-        return rules, Ends(*tests, gram.correlations)
 
-    def _notes(self) -> Array:
-        from pursuit.kernels import iterations as kernels
+# Linear models over coordinates ---------------------------------------------------------------
 
-        x, notes = self._x, np.zeros(7)
-        notes[kernels.PRODUCTS] = x.counts.products
-        notes[kernels.BETA] = self._stepper.beta
-        notes[kernels.BEST] = self._watched.best - x.gram.value
-        return notes
 
-    def _work(self) -> Array:
-        """The products of an iteration, in the order in which points count them."""
-        one = 1 / len(self._x.atoms)
-        look = 1.0 if self._pick.exact else one
-        probe = [] if self._probe is None else [one]
-        moves = [one] if self._stepper.pair is None else [one, one]
-        return np.array([*probe, look, *moves])
+@dataclass
+class SampleGradients(Memory):
+    """wᵢ ℓᵢ′ of the samples and c = Xᵀ of them, which steps keep up to date."""
 
-    # What the kernels have done -----------------------------------------------------------
+    samples: Array
+    c: Array
+    stale: bool = True
 
-    def _book(self, steps: int, notes: Array) -> None:
-        from pursuit.kernels import iterations as kernels
+    def refreshed(self) -> None:
+        self.stale = True
 
-        run, x = self._run, self._x
-        run.t += steps
-        x.counts.products = float(notes[kernels.PRODUCTS])
-        if notes[kernels.WATCHED]:  # and the value was never high
-            best = x.gram.value + float(notes[kernels.BEST])
-            self._watched.best, self._watched.strikes = min(self._watched.best, best), 0
-        if self._pick.exact:
-            x.counts.oracle_calls += steps
-        self._pick.skip(run, "picks", steps)
-        if self._probe is not None:
-            self._probe.skip(run, "probes", steps)
 
-    def _progress(self, atom: float, gamma: float, correlation: float) -> Progress:
-        slope = abs(correlation) if self._pick.exact else nan
-        return Progress(int(atom), gamma, correlation, slope, 0.5 * gamma * correlation)
+class ColumnSteps(CompiledSteps):
+    """Coordinate descent along columns of X; see `pursuit.kernels.coordinates`."""
+
+    def __init__(self, run: Run, stepper: Stepper, pick: Direction, bounds: Array) -> None:
+        super().__init__(run, stepper, picks=pick)
+        from pursuit.kernels.coordinates import PenaltyArrays
+
+        x = self._x
+        self._bounds, n = bounds, len(x.coef)
+        self._penalties = PenaltyArrays(*x.atoms.penalty.parts(n))
+        self.value_every = 100 if pick.exact else n
+        if pick.exact:
+            gradients = SampleGradients(np.zeros(len(x.image)), np.zeros(n))
+            self._gradients = run.remember("sample gradients", gradients)
+
+    def _advance(
+        self, most: int, limits: KernelLimits, picks: Array, probes: Array
+    ) -> tuple[int, Progress]:
+        from pursuit.kernels import coordinates as kernels
+
+        x = self._x
+        n, log = len(x.coef), np.zeros(kernels.LOG)
+        log[kernels.PRODUCTS] = x.counts.products
+        log[kernels.USED] = x.support if limits.n_nonzero else 0
+        atoms = limits.n_nonzero or n + 1
+        rules = self._penalties, self._bounds, x.place
+        if self._exact:
+            kept, ends = self._sample_gradients(x), (most, atoms, limits.dual_norm)
+            steps = kernels.descend_steepest(
+                x.model, x.f.kernel_rows, *rules, *kept, ends, 1 / n, log
+            )
+        else:
+            steps = kernels.descend(x.model, *rules, picks, atoms, 1 / n, log)
+        x.moved()
+        x.counts.products = float(log[kernels.PRODUCTS])
+        atom, gamma, c_z, dual_norm, gain = log[kernels.ATOM : kernels.USED].tolist()
+        return int(steps), Progress(int(atom), gamma, c_z, dual_norm if self._exact else nan, gain)
+
+    def _sample_gradients(self, x: ColumnPoint) -> tuple[Array, Array]:
+        from pursuit.kernels import coordinates as kernels
+
+        gradients = self._gradients
+        if gradients.stale:
+            kernels.slopes_of(x.model, x.image, gradients.samples)
+            gradients.c[...] = times(x.f.X.T, gradients.samples)
+            gradients.stale = False
+        return gradients.samples, gradients.c
+
+    @property
+    def _x(self) -> ColumnPoint:
+        x = self._stepper.x.columnar
+        assert x is not None
+        return x
+
+
+class PairSteps(CompiledSteps):
+    """Algorithm 3 along columns of X; see `pursuit.rules.pairs`."""
+
+    def __init__(self, run: Run, pair: ColumnPair, stepper: Stepper) -> None:
+        super().__init__(run, stepper)
+        self._pair = pair
+        self.value_every = len(pair.v.coef)
+
+    def _advance(
+        self, most: int, limits: KernelLimits, picks: Array, probes: Array
+    ) -> tuple[int, Progress]:
+        return self._pair.steps(most)  # which draws its coordinates by itself
+
+
+# Translated templates -------------------------------------------------------------------------
+
+
+class ShiftSteps(CompiledSteps):
+    """Matching pursuit over translated templates; see `pursuit.kernels.local`."""
+
+    def __init__(self, run: Run, stepper: Stepper, pick: Direction, bounds: Array) -> None:
+        super().__init__(run, stepper, picks=pick)
+        self._bounds = bounds
+
+    def _advance(
+        self, most: int, limits: KernelLimits, picks: Array, probes: Array
+    ) -> tuple[int, Progress]:
+        from pursuit.kernels import local as kernels
+
+        x = _shifts(self._stepper)
+        x.room(most)
+        x.notes[kernels.PRODUCTS] = x.counts.products
+        work = round(x.atoms.crowding) / len(x.atoms)
+        ends = kernels.LocalEnds(limits.dual_norm, limits.value, limits.n_nonzero, work)
+        kept = (x.kept, x.windows, x.residual, x.coefs)
+        rules = (self._bounds, x.atoms.squares)
+        steps = kernels.pursue(*kept, *rules, picks, most, ends, x.notes)
+        x.looked, x.counts.products = False, float(x.notes[kernels.PRODUCTS])
+        return int(steps), self._progress(*x.notes[: kernels.VALUE].tolist())
+
+
+def _bounds_of_shifts(run: Run, stepper: Stepper, step: Step) -> Array | None:
+    """Return h_j of γ = c/h_j, for the templates or for all atoms; None where there is more to the
+    step rule, or a step may let the value rise, which the kernel does not look at."""
+    atoms = _shifts(stepper).atoms
+    squares, n = atoms.squares, len(atoms)
+    if step.exact:
+        return squares
+    kinds = np.arange(len(squares) if step.by_norm else n)
+    bounds = step.bounds_of(run.problem, kinds)
+    if bounds is None or (bounds < MONOTONE * squares[kinds % len(squares)]).any():
+        return None
+    return bounds
+
+
+def _shifts(stepper: Stepper) -> ShiftsPoint:
+    from pursuit.points.local import ShiftsPoint
+
+    assert isinstance(stepper.x, ShiftsPoint)
+    return stepper.x

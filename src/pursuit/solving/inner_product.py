@@ -23,9 +23,9 @@ from pursuit.objectives.base import Objective
 from pursuit.objectives.composed import composed
 from pursuit.objectives.problem import Problem
 from pursuit.objectives.quadratic import LeastSquares, SquaredDistance
-from pursuit.solving.driver import solve
-from pursuit.solving.observing import Snapshot
-from pursuit.solving.results import Result
+from pursuit.solving.loop import Snapshot
+from pursuit.solving.result import Result
+from pursuit.solving.solve import solve
 
 
 class InnerProduct:

@@ -18,8 +18,8 @@ from pursuit.base.validation import Array, count, non_negative, real_array, shar
 from pursuit.objectives.base import Objective
 from pursuit.objectives.problem import Problem
 from pursuit.penalties import L1, Penalty
-from pursuit.solving.driver import solve
-from pursuit.solving.results import Result
+from pursuit.solving.result import Result
+from pursuit.solving.solve import solve
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

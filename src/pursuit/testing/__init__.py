@@ -34,7 +34,7 @@ from pursuit.objectives.problem import Problem
 from pursuit.objectives.quadratic import LeastSquares
 from pursuit.rules.run import Run
 from pursuit.rules.steps import bounds_of
-from pursuit.solving.driver import solve
+from pursuit.solving.solve import solve
 from pursuit.testing.penalties import check_penalty
 
 __all__ = ["check_atoms", "check_method", "check_objective", "check_penalty"]

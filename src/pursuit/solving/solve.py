@@ -1,4 +1,4 @@
-"""solve(): the one driver. It starts the rules of a method, steps, watches and stops."""
+"""solve(): minimize f over the span of the atoms, one atom at a time."""
 
 from __future__ import annotations
 
@@ -7,28 +7,20 @@ from contextlib import suppress
 
 import numpy as np
 
-from pursuit.atoms.dictionary import as_atoms
 from pursuit.base.cores import thread_count
 from pursuit.base.errors import InputError
 from pursuit.base.progress import bar
 from pursuit.base.status import Status
 from pursuit.base.threads import Crew
-from pursuit.base.validation import count, non_negative
+from pursuit.base.validation import count
 from pursuit.methods import Method
 from pursuit.objectives.base import Objective
-from pursuit.objectives.problem import Problem
 from pursuit.penalties import Penalty
-from pursuit.solving.beginning import Beginning
-from pursuit.solving.checkpoint import continue_from
-from pursuit.solving.choosing import chosen
-from pursuit.solving.finish import Finish
-from pursuit.solving.loop import Loop
-from pursuit.solving.observing import Callback
-from pursuit.solving.penalised import check_penalty, penalised
-from pursuit.solving.posing import Posed
-from pursuit.solving.results import Result
-from pursuit.solving.state import State, check_outlet
-from pursuit.solving.stopping import Stopping
+from pursuit.solving.checkpoint import State, check_outlet
+from pursuit.solving.loop import Callback, Recorder, RunState, initialize, run
+from pursuit.solving.problem import prepare_problem
+from pursuit.solving.result import Result, make_result
+from pursuit.solving.stopping import StoppingCriteria
 
 
 def solve(
@@ -146,48 +138,41 @@ def solve(
     >>> result.status.name, result.coef.toarray().round(5).tolist()
     ('CONVERGED', [1.33333, 1.0])
     """
-    own = as_atoms(atoms)
-    given = Problem(f, penalised(f, own, penalty))
-    rules, why = chosen(method, given, own, few=max_atoms is not None)
-    check_penalty(given.atoms, rules, x0)
     if callback is not None and not callable(callback):
         raise InputError(f"callback: expected a function, got {type(callback).__name__}")
     check_outlet(checkpoint)
-    _check_tol(rules, tol)
-    stop = Stopping.checked(given, max_iter, tol, rtol, target, max_atoms, max_time, gap)
-    looks = None if every is None else count("every", every, minimum=1)
-    # Small products in float32 may raise the flag for numbers that lie beyond their arrays.
-    with np.errstate(invalid="ignore"), Crew(thread_count(threads)):
-        limit = None if gram_bytes is None else count("gram_bytes", gram_bytes)
-        with np.errstate(over="ignore"):  # a start that is too far is refused by its value
-            posed = Posed.of(given, rules, x0, coef0, unit_atoms, seed)
-            begin, finish = Beginning(posed, rules, stop, looks, limit), Finish(posed, rules, why)
-            loop = begin()
+    interval = None if every is None else count("every", every, minimum=1)
+    limit = None if gram_bytes is None else count("gram_bytes", gram_bytes)
+    with np.errstate(all="ignore"), Crew(thread_count(threads)):
+        # The atoms at unit norm, a method and an initial point; then the rules of that method.
+        problem = prepare_problem(
+            f, atoms, method, x0, coef0, penalty, unit_atoms, seed, is_sparse=max_atoms is not None
+        )
+        state = initialize(problem, limit)
         if resume is not None:
-            loop.keeper.resumed = continue_from(loop.running, resume)
-        loop.observer.callback, loop.checkpoint = callback, checkpoint
-        loop.observer.goal, loop.observer.limit = (stop.goal or (0.0, ""))[0], stop.max_iter
-        with bar(rules.name, stop.max_iter, progress) as loop.observer.bar:
+            state.restore(State.of(resume))
+        criteria = StoppingCriteria(state, max_iter, tol, rtol, target, max_atoms, max_time, gap)
+        with bar(problem.method.name, criteria.max_iter, progress) as shown:
+            recorder = Recorder(state, criteria, interval, callback, shown)
             try:
-                return finish(loop.running, *loop.drive())
+                # Step, record, ask the criteria, store a checkpoint, until one is met.
+                end = run(state, criteria, recorder, checkpoint)
+                return make_result(state, criteria.conclude(state, end), recorder.last_row(state))
             except BaseException as error:
-                _tell_partial_result(error, loop, begin, finish)
+                _attach_partial_result(error, state, recorder, limit)
                 raise
 
 
-def _tell_partial_result(
-    error: BaseException, loop: Loop, begin: Beginning, finish: Finish
+def _attach_partial_result(
+    error: BaseException, state: RunState, recorder: Recorder, gram_bytes: int | None
 ) -> None:
-    """Let an error say what the run came to: where it was after the last whole iteration."""
-    # What raised may do so again when it is asked about that point: then there is nothing to say.
-    with suppress(Exception):
-        running, whole = loop.running, loop.running.whole
-        if whole is not None:
-            running = loop.keeper.after_iterations(whole, begin)
-        partial = finish(running, Status.STOPPED, "an error interrupted the run")
-        error.partial_result = partial  # type: ignore[attr-defined]
-
-
-def _check_tol(rules: Method, tol: float | None) -> None:
-    if rules.gradient_free and tol is not None and non_negative("tol", tol) > 0:
-        raise InputError(f"tol: {rules.name} sees no slope to test; expected target or max_iter")
+    """Give an error the result of the last recorded iteration as its `partial_result`."""
+    if recorder.latest is None:
+        return
+    with suppress(Exception):  # f may raise again
+        stored = state.stored(recorder.latest)
+        if state.stepper.x.ledger.finite is None:  # its points may have met more atoms since
+            state = initialize(state.problem, gram_bytes)
+        state.restore(stored)
+        end = Status.STOPPED, "an error interrupted the run"
+        error.partial_result = make_result(state, end)  # type: ignore[attr-defined]

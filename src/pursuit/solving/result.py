@@ -1,4 +1,4 @@
-"""What a run gives back: how it ended, what it found, what it saw on the way."""
+"""What a run returns: how it ended, the point, the trace and the path of support sizes."""
 
 from __future__ import annotations
 
@@ -6,31 +6,53 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from math import inf
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
 from pursuit import plots
 from pursuit.atoms.base import Atom
 from pursuit.base import html
-from pursuit.base.observed import Observed
+from pursuit.base.errors import InputError
 from pursuit.base.status import Status
 from pursuit.base.validation import Array
 from pursuit.geometry.suboptimality import SuboptimalityBound, coefficients
+from pursuit.methods import Method
+from pursuit.objectives.problem import Problem
+from pursuit.points import choose
 from pursuit.points.ledger import Counts
+from pursuit.solving.checkpoint import PathEntries, State
+from pursuit.solving.loop import RunState, Termination
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from pursuit.certificates import Certificate
-    from pursuit.methods import Method
-    from pursuit.objectives.problem import Problem
     from pursuit.rates import Rate
-    from pursuit.solving.path import SupportPath
-    from pursuit.solving.state import State
 
 
 COLUMNS = ("iteration", "seconds", "value", "slope", "support", "oracle_calls", "products")
+
+
+class Observed:
+    """One NumPy column for each quantity, as an attribute."""
+
+    _columns: ClassVar[tuple[str, ...]]
+    _whole: ClassVar[tuple[str, ...]]
+    """The columns of whole numbers."""
+
+    def __init__(self, rows: Sequence[Sequence[float]]) -> None:
+        table = np.asarray(rows, dtype=np.float64).reshape(-1, len(self._columns))
+        for name, column in zip(self._columns, table.T, strict=True):
+            whole = name in self._whole
+            setattr(self, name, column.astype(np.int64) if whole else column.copy())
+
+    def __len__(self) -> int:
+        return len(getattr(self, self._columns[0]))
+
+    def rows(self) -> Array:
+        """All columns side by side, in their order."""
+        return np.column_stack([getattr(self, name).astype(np.float64) for name in self._columns])
 
 
 class Trace(Observed):
@@ -65,6 +87,108 @@ class Trace(Observed):
     def plot(self, ax: Axes | None = None, *, bounds: Sequence[Rate] = (), **options: Any) -> Axes:
         """Value against iterations, under bounds of `pursuit.rates`; see `pursuit.plots.trace`."""
         return plots.trace(self, ax=ax, bounds=bounds, **options)
+
+
+@dataclass(frozen=True)
+class SupportPath:
+    """What a run found with each number of atoms: the last point of every support size it had.
+
+    Attributes
+    ----------
+    sizes
+        Numbers of distinct atoms, increasing.
+    seconds
+        Time in steps until then.
+    value, residual
+        f, and the residual norm (nan for objectives without one).
+    coefs
+        The coefficients, one sparse row for each size, in the scale of the atoms as given.
+    """
+
+    _entries: PathEntries
+    _problem: Problem
+    _start: Array
+    _handles: Sequence[Atom]
+    _offset: Array | None
+    _scale: Array | None
+    _leave: Callable[[Array], Array] | None = None
+
+    @cached_property
+    def sizes(self) -> Array:
+        """Numbers of distinct atoms, increasing."""
+        return np.array(sorted(self._entries), dtype=np.int64)
+
+    @cached_property
+    def seconds(self) -> Array:
+        """Time in steps until each size was last left."""
+        return np.array([self._entries[size][0] for size in self.sizes.tolist()])
+
+    def __len__(self) -> int:
+        return len(self.sizes)
+
+    def __repr__(self) -> str:
+        return (
+            f"Path of {len(self)} points, {self.sizes[0]} to {self.sizes[-1]} atoms, "
+            f"value {self.value[0]:.6g} → {self.value[-1]:.6g}"
+        )
+
+    def x(self, size: int) -> Array:
+        """The point with so many atoms."""
+        x = self._x(size)
+        return x if self._leave is None else self._leave(x)
+
+    def _x(self, size: int) -> Array:
+        """The same in the coordinates of the run."""
+        if size not in self._entries:
+            listed = ", ".join(str(known) for known in self.sizes[:8])
+            raise InputError(
+                f"size: the run had no point with {size!r} atoms; expected one of {listed}"
+                + (" …" if len(self) > 8 else "")
+            )
+        _, places, weights = self._entries[size]
+        moves = [(-w, self._handles[j]) for w, j in zip(weights.tolist(), places, strict=True)]
+        f, atoms = self._problem.f, self._problem.atoms
+        if not isinstance(self._start, np.ndarray):  # kept as factors
+            point = choose(f, atoms, self._start)
+            for gamma, z in moves:
+                point.move(gamma, z)
+            return point.vector
+        x = self._start.astype(np.float64)
+        for gamma, z in moves:
+            x -= gamma * atoms.vector(z).astype(np.float64)
+        return x.astype(weights.dtype)
+
+    @cached_property
+    def value(self) -> Array:
+        """f at each point, computed anew from its coefficients."""
+        points = (self._x(size).astype(np.float64) for size in self.sizes.tolist())
+        return np.array([self._problem.f.value(x) for x in points])
+
+    @cached_property
+    def residual(self) -> Array:
+        """The residual norm at each point."""
+        if getattr(self._problem.f, "signal_norm", None) is None:
+            return np.full(len(self), np.nan)
+        norms: Array = np.sqrt(2 * self.value)
+        return norms
+
+    @cached_property
+    def coefs(self) -> Any:
+        """The coefficients, one sparse row for each size."""
+        from scipy.sparse import csr_array
+
+        entries = [self._entries[size] for size in self.sizes.tolist()]
+        ends = np.cumsum([0, *(len(places) for _, places, _ in entries)])
+        places = np.concatenate([places for _, places, _ in entries])
+        weights = np.concatenate([weights for _, _, weights in entries])
+        coefs = csr_array((weights, places, ends), shape=(len(self), len(self._handles)))
+        if self._offset is not None:
+            coefs = coefs + csr_array(np.tile(self._offset, (len(self), 1)))
+        return coefs if self._scale is None else coefs.multiply(1 / self._scale).tocsr()
+
+    def plot(self, ax: Axes | None = None, **options: Any) -> Axes:
+        """Value against the number of atoms; see `pursuit.plots.path`."""
+        return plots.path(self, ax=ax, **options)
 
 
 QUICK = 1_000_000
@@ -216,3 +340,43 @@ class Result:
         return str(self.certificate) if quick or "certificate" in vars(self) else "on request"
 
     __repr__ = __str__
+
+
+def make_result(
+    state: RunState, end: Termination, last_row: Sequence[tuple[float, ...]] = ()
+) -> Result:
+    """Return the result of a run that ended where the state is, with the last row of its trace."""
+    problem, x, (vector, used, weights, value, dual_norm) = (
+        state.problem,
+        state.stepper.x,
+        state.evaluation,
+    )
+    support, weights = used[weights != 0], weights[weights != 0]
+    path = None
+    if state.path is not None:
+        # A point is put together from the atoms that the method ran on.
+        parts = (problem.problem, problem.start, x.ledger.handles, state.coef0, problem.norms)
+        path = SupportPath(state.path, *parts)
+    status, message = end
+    return Result(
+        x=vector,
+        weights=weights,
+        support=support,
+        used=x.ledger.atoms_at(support),
+        size=x.ledger.size,
+        value=value,
+        slope=dual_norm,
+        status=status,
+        message=message,
+        method=problem.method.name,
+        why=problem.why,
+        iterations=state.t,
+        seconds=state.seconds,
+        counts=x.counts,
+        trace=Trace([*state.records, *last_row]),
+        state=state.stored(),
+        origin=Origin(
+            problem.problem, problem.start, problem.method, state.stepper.beta, problem.original
+        ),
+        path=path,
+    )
