@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from functools import cached_property
 from hashlib import blake2b
+from math import sqrt
 from typing import Any
 
 import numpy as np
@@ -11,10 +12,10 @@ import numpy as np
 from pursuit.atoms.base import Atom, AtomSet, FiniteAtoms, Unit
 from pursuit.atoms.lin import Lin, lin
 from pursuit.base.products import times
-from pursuit.base.scaling import check_nonzero, check_range, row_norms, unit_rows
+from pursuit.base.scaling import RANGE, check_nonzero, check_range, row_norms
 from pursuit.base.threads import single_threaded_blas
 from pursuit.base.tolerances import tolerances
-from pursuit.base.validation import Array, real_array
+from pursuit.base.validation import Array, real_array, refuse_nonfinite
 
 
 class Dictionary(FiniteAtoms):
@@ -37,13 +38,19 @@ class Dictionary(FiniteAtoms):
     _along: FiniteAtoms | None = None
 
     def __init__(self, atoms: object) -> None:
-        array = real_array("atoms", atoms, minimum=2)
+        array = real_array("atoms", atoms, minimum=2, check_finite=False)
         self.shape = array.shape[1:]
         self.dtype = array.dtype
         self._matrix = np.ascontiguousarray(array.reshape(len(array), -1))
-        check_range("atoms", self._matrix, "atom")
-        self._norms = row_norms(self._matrix)
-        check_nonzero("atoms", "atom", self._norms)
+        with np.errstate(over="ignore", invalid="ignore"):
+            self._norms = row_norms(self._matrix)
+        # Norms in the range say that so are the largest entries: one pass over the atoms will do.
+        least, most = RANGE[array.dtype]
+        low, high = self._norms.min(), self._norms.max()
+        if not (low >= least * sqrt(self._matrix.shape[1]) and high <= most):
+            refuse_nonfinite("atoms", array)
+            check_range("atoms", self._matrix, "atom")
+            check_nonzero("atoms", "atom", self._norms)
 
     def __len__(self) -> int:
         return len(self._matrix)
@@ -99,8 +106,11 @@ class Dictionary(FiniteAtoms):
     def unit(self) -> Unit:
         if np.abs(self._norms - 1).max() <= tolerances(self.dtype).equal:
             return Unit(self, None)
-        rows, _ = unit_rows(self._matrix)
-        return Unit(Dictionary(rows.reshape(-1, *self.shape)).along(self), self._norms)
+        unit = object.__new__(Dictionary)  # whose rows need no check
+        unit.shape, unit.dtype = self.shape, self.dtype
+        unit._matrix = self._matrix / self._norms[:, None]
+        unit._norms = np.ones_like(self._norms)
+        return Unit(unit.along(self), self._norms)
 
     def along(self, other: FiniteAtoms) -> Dictionary:
         """This set, known to have the directions of another up to rounding, and so its span."""

@@ -39,7 +39,14 @@ def plain_array(name: str, value: object) -> Array:
     return array
 
 
-def real_array(name: str, value: object, *, ndim: int | None = None, minimum: int = 1) -> Array:
+def real_array(
+    name: str,
+    value: object,
+    *,
+    ndim: int | None = None,
+    minimum: int = 1,
+    check_finite: bool = True,
+) -> Array:
     """`value` as a finite floating-point array; float32 stays float32, others become float64."""
     array = as_floats(plain_array(name, value))
     if ndim is not None and array.ndim != ndim:
@@ -50,7 +57,8 @@ def real_array(name: str, value: object, *, ndim: int | None = None, minimum: in
         )
     if array.size == 0:
         raise InputError(f"{name}: expected at least one entry, got shape {array.shape}")
-    refuse_nonfinite(name, array)
+    if check_finite:
+        refuse_nonfinite(name, array)
     return array
 
 

@@ -60,12 +60,9 @@ class CompiledSteps(ABC):
     value_every
         Iterations between two evaluations of f: where one costs as much as many steps, kernels do
         not look at it either.
-    is_worthwhile
-        Whether a run is expected to gain more than loading the kernels takes.
     """
 
     value_every = 1
-    is_worthwhile = True
 
     def __init__(self, run: Run, stepper: Stepper, **rules: Direction | None) -> None:
         self._run, self._stepper = run, stepper
@@ -100,8 +97,11 @@ class CompiledSteps(ABC):
         return Progress(int(atom), gamma, correlation, dual_norm, 0.5 * gamma * correlation)
 
 
-def compiled_steps(run: Run, method: Method, stepper: Stepper) -> CompiledSteps | None:
-    """Return what makes the steps of a run with kernels; None where they do not know its rules."""
+def compiled_steps(
+    run: Run, method: Method, stepper: Stepper, *, however_small: bool = False
+) -> CompiledSteps | None:
+    """Return what makes the steps of a run with kernels; None where they do not know its rules, or
+    where the run is expected to gain less than loading them takes."""
     pick, step, x = method.advance.direction, method.advance.step, stepper.x
     if pick is None or step is None or not (pick.exact or _is_known_ahead(pick)):
         return None
@@ -116,6 +116,10 @@ def compiled_steps(run: Run, method: Method, stepper: Stepper) -> CompiledSteps 
         return None if bounds is None else ShiftSteps(run, stepper, pick, bounds)
     blending = stepper.blending
     if x.in_gram_form is None or blending is None or not x.atoms.penalty.free:
+        return None
+    sequences = len(stepper.points())
+    gain = ROUNDS * len(x.coef) * sequences * SAVED_SECONDS
+    if gain < LOADING_SECONDS and not however_small:
         return None
     if blending.probe is not None and not _is_known_ahead(blending.probe):
         return None
@@ -145,10 +149,9 @@ class GramSteps(CompiledSteps):
         super().__init__(run, stepper, picks=pick, probes=blending.probe)
         self._blending, self._bounds, self._exact_steps = blending, bounds, exact_steps
         n = len(bounds)
-        pairs = 1 if stepper.pair is None else 2
-        self.is_worthwhile = ROUNDS * n * pairs * SAVED_SECONDS > LOADING_SECONDS
+        sequences = len(stepper.points())
         correlations = 1.0 if pick.exact else 1 / n
-        self._work = correlations + (pairs + (blending.probe is not None)) / n
+        self._work = correlations + (sequences + (blending.probe is not None)) / n
 
     @staticmethod
     def of(

@@ -223,9 +223,10 @@ class RunState:
         gamma, dual_norm = numbers["last"]
         self.last = Progress(None, gamma, nan, dual_norm, nan)
         self.best_value, self.n_increases, self.refreshed_dual_norm = numbers["criteria"]
-        if numbers["compiled"] != (self.kernels is not None):
-            method = self.problem.method
-            self.kernels = compiled_steps(run, method, stepper) if self.kernels is None else None
+        if not numbers["compiled"]:
+            self.kernels = None
+        elif self.kernels is None:
+            self.kernels = compiled_steps(run, self.problem.method, stepper, however_small=True)
         if "atoms" in state.arrays:
             stepper.x.ledger.restore(run.problem.atoms.unpack(state.arrays["atoms"]))
         arrays: Owners = split(state.arrays)
@@ -252,7 +253,6 @@ def initialize(problem: PreparedProblem, gram_bytes: int | None) -> RunState:
     run = Run(problem.problem, problem.seed)
     point, coef0 = problem.point(gram_bytes)
     stepper = method.momentum.start(run, method.advance, point)
-    kernels = compiled_steps(run, method, stepper) if coef0 is None else None
     x = stepper.x
     value = x.total()
     if not isfinite(value):
@@ -264,7 +264,7 @@ def initialize(problem: PreparedProblem, gram_bytes: int | None) -> RunState:
         problem=problem,
         run=run,
         stepper=stepper,
-        kernels=kernels if kernels is not None and kernels.is_worthwhile else None,
+        kernels=compiled_steps(run, method, stepper) if coef0 is None else None,
         coef0=coef0,
         initial_value=value,
         initial_dual_norm=dual_norm,
