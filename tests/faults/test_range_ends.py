@@ -18,7 +18,6 @@ from pursuit import (
     Logistic,
     NonNegative,
     Operator,
-    Poisson,
     Quadratic,
     Shifts,
     Smooth,
@@ -144,19 +143,6 @@ def test_sets_without_a_precision_of_their_own_run_in_that_of_f(method):
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@pytest.mark.parametrize("method", ["affine-invariant", "orthogonal", "cyclic"])
-def test_a_slope_is_no_rounding_of_terms_that_its_atom_does_not_see(method, dtype):
-    far, atoms = 10 / np.finfo(dtype).eps, Dictionary(np.array([[0, 1]], dtype))
-    for f in (
-        SquaredDistance(np.array([far, 1], dtype)),
-        LeastSquares(np.array([[0, 0], [0, 1], [far**0.5, 0]], dtype), np.array([0, 1, far**0.5])),
-    ):
-        result = solve(f, atoms, method)
-        assert result.status is Status.CONVERGED
-        assert result.x.tolist() == pytest.approx([0, 1])
-
-
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("method", ["matching-pursuit", "orthogonal", "cyclic"])
 def test_slopes_that_are_rounding_of_products_leave_an_optimal_start(method, dtype):
     """Entries of Aᵀb that are zero are sums of terms that are not, and hardly ever cancel."""
@@ -172,26 +158,6 @@ def test_what_a_transform_lets_other_atoms_see_leaves_an_optimal_start():
     f = Quadratic(np.diag(np.arange(1.0, 8)), [0, 0, 0, 0, 2.7, 0, 0.4])
     result = solve(f, Shifts(templates, 7), penalty=Box(-np.inf, 0.0), unit_atoms=False)
     assert (result.status, result.iterations) == (Status.CONVERGED, 0)
-
-
-@pytest.mark.parametrize("method", ["working-set", "cyclic"])
-def test_a_start_of_coefficients_that_float32_has_no_room_for_is_one_in_float64(method):
-    """At zero all is well, and at coef0 e⁸⁶ times a column is no number."""
-    f = Poisson(np.float32([[400.0, -67.0], [-800.0, 134.0]]), [0, 2], l2=1.0)
-    start = np.array([0.0, -86 / 67])
-    result = solve(f, Coordinates(2), method, penalty=L1(1.0), coef0=start)
-    assert result.x.dtype == np.float64
-    assert result.slope <= 1e-6 * result.trace.slope[0] < np.inf
-
-
-def test_a_start_is_not_optimal_for_slopes_that_are_steep_elsewhere_alone():
-    """At zero the slope is 1e42; at the start e⁻¹⁰⁰⁰ is none, and l2 leads on."""
-    f = Poisson([[-1e42, 1e42]], [0], l2=1e-3)
-    atoms = Dictionary([[1.0, -0.5]])
-    result = solve(f, atoms, "local-orthogonal", coef0=[0.1])
-    assert result.trace.slope[0] > 1e-5
-    assert result.iterations > 0
-    assert result.value < 1e-3 * result.trace.value[0]
 
 
 def test_coefficients_that_decay_to_nothing_are_zero():
@@ -250,7 +216,7 @@ def test_starts_and_bounds_beyond_a_precision_are_taken_or_refused_without_a_war
     for far in (f, hinge):
         with pytest.raises(InputError, match=r"^(coef0|f): "):
             solve(far, Cone(atoms), "matching-pursuit", coef0=[1e300, 1.0])
-    with pytest.raises(InputError, match=r"^coef0: .* leave the range of float32"):
+    with pytest.raises(InputError, match=r"^(coef0|f): "):
         solve(f, Cone(Coordinates(2)), coef0=[1e300, 1.0])
 
 

@@ -72,7 +72,7 @@ class TestResult:
         first = ["method", "status", "value", "slope", "atoms", "iterations", "products"]
         assert [line.split(":")[0].strip() for line in lines][:7] == first
         assert "matching-pursuit" in lines[0]
-        assert "MAX_ATOMS: the allowed number of atoms is in use" in lines[1]
+        assert "MAX_ATOMS: maximum number of atoms reached" in lines[1]
         assert f"3 of {N} in use" in lines[4]
         assert len({line.index(":") for line in lines}) == 1
         assert max(map(len, lines[:7])) <= 100

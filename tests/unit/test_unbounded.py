@@ -39,7 +39,7 @@ def test_a_flat_direction_with_a_slope_ends_every_method_as_unbounded(name, f, d
             continue  # they go through all atoms
         result = solve(f, atoms, name)
         assert result.status is Status.UNBOUNDED
-        assert result.message.startswith("f falls without end")
+        assert result.message.startswith(("f falls without end", "objective is unbounded below"))
         assert not result.success
         assert not result.x.any()
 

@@ -8,14 +8,14 @@ from enum import Enum
 class Status(Enum):
     """How a run ended; the value is the message."""
 
-    CONVERGED = "the stopping test was met"
-    MAX_ITER = "the iterations ran out"
-    MAX_ATOMS = "the allowed number of atoms is in use"
-    MAX_TIME = "the time ran out"
-    STOPPED = "the callback asked to stop"
-    STALLED = "no further progress is possible in this precision"
-    DIVERGED = "the value runs away"
-    UNBOUNDED = "f falls without end"
+    CONVERGED = "a stopping criterion was met"
+    MAX_ITER = "maximum number of iterations reached"
+    MAX_ATOMS = "maximum number of atoms reached"
+    MAX_TIME = "maximum time reached"
+    STOPPED = "stopped by the callback"
+    STALLED = "no further decrease at working precision"
+    DIVERGED = "objective diverged"
+    UNBOUNDED = "objective is unbounded below"
 
     @property
     def code(self) -> int:

@@ -41,10 +41,10 @@ class Progress(NamedTuple):
 
 
 class Unbounded(Exception):
-    """No error of anybody's: how a rule says that f falls without end, as far as it can look."""
+    """Raised by a rule that finds no lower bound of f along a line, as far as it can look."""
 
     def __init__(self, what: str = "an atom") -> None:
-        super().__init__(f"f falls without end along {what}")
+        super().__init__(f"objective is unbounded below along {what}")
 
 
 @dataclass
