@@ -118,7 +118,7 @@ def test_a_function_that_falls_along_a_line_for_as_long_as_one_looks_is_unbounde
     f = Function(lambda x: float(x.sum()), lambda x: np.ones(3), shape=3)
     result = solve(f, Coordinates(3), method)
     assert result.status is Status.UNBOUNDED
-    assert "without end" in result.message
+    assert "unbounded below" in result.message
 
 
 @pytest.mark.parametrize("seed", range(6))

@@ -73,6 +73,11 @@ def split(entries: Mapping[str, Any]) -> Owners:
     return owners
 
 
+def without_arrays(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what is no array."""
+    return {k: v for k, v in values.items() if not isinstance(v, np.ndarray)}
+
+
 def pack_path(entries: PathEntries) -> dict[str, Array]:
     """Return a path as a few arrays."""
     seconds, places, weights = zip(*entries.values(), strict=True)

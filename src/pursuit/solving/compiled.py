@@ -11,7 +11,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from math import inf, nan
-from typing import TYPE_CHECKING, NamedTuple, cast
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -19,6 +19,7 @@ from pursuit.base.errors import InputError
 from pursuit.base.products import times
 from pursuit.base.validation import Array
 from pursuit.methods import Method
+from pursuit.points.base import Point
 from pursuit.points.columns import ColumnPoint
 from pursuit.points.gram import GramPoint
 from pursuit.rules.directions import Direction, next_picks
@@ -28,7 +29,7 @@ from pursuit.rules.run import Progress, Run
 from pursuit.rules.steps import Step, bounds_of, column_bounds
 
 if TYPE_CHECKING:
-    from pursuit.kernels.iterations import IteratedPoint
+    from pursuit.kernels.iterations import Ends, IteratedPoint, IterationRules
     from pursuit.points.local import ShiftsPoint
     from pursuit.rules.pairs import ColumnPair
 
@@ -148,6 +149,8 @@ class GramSteps(CompiledSteps):
     ) -> None:
         super().__init__(run, stepper, picks=pick, probes=blending.probe)
         self._blending, self._bounds, self._exact_steps = blending, bounds, exact_steps
+        self._made: tuple[IterationRules, Ends] | None = None
+        self._points: dict[int, IteratedPoint] = {}
         n = len(bounds)
         sequences = len(stepper.points())
         correlations = 1.0 if pick.exact else 1 / n
@@ -170,29 +173,50 @@ class GramSteps(CompiledSteps):
     ) -> tuple[int, Progress]:
         from pursuit.kernels import iterations as kernels
 
-        stepper, x = self._stepper, self._x
-        gram, log, made = x.gram, np.zeros(kernels.LOG), 0
+        stepper, x, log, made = self._stepper, self._x, np.zeros(kernels.LOG), 0
         log[kernels.PRODUCTS], log[kernels.BETA] = x.counts.products, stepper.beta
-        L, nu, _ = self._blending
-        rules = kernels.IterationRules(gram.rows, gram.known, self._bounds, self._work, L, nu)
-        atoms = min(limits.n_nonzero, len(x.coef) + 1)
-        ends = kernels.Ends(limits.dual_norm, atoms, limits.value - gram.value, gram.correlations)
+        rules, ends = self._arguments(limits)
         while made < most:
             if self._exact_steps:
                 self._bounds[:] = self._curvatures()
             draws, left = (picks[made:], probes[made:]), most - made
             if (pair := stepper.pair) is None:
-                steps, missing = kernels.plain(rules, ends, _point(x), draws[0], left, log)
+                steps, missing = kernels.plain(rules, ends, self._point(x), draws[0], left, log)
             else:
-                points = _point(stepper.x), _point(pair.y), _point(pair.v)
-                steps, missing = kernels.accelerated(rules, ends, *points, draws, left, log)
+                xyv = [self._point(point) for point in (stepper.x, pair.y, pair.v)]
+                steps, missing = kernels.accelerated(
+                    rules, ends, xyv[0], xyv[1], xyv[2], draws, left, log
+                )
                 pair.take(steps, float(log[kernels.BETA]))
             made += steps
             if missing == kernels.NOTHING:
                 break
-            gram.row(missing)
+            x.gram.row(missing)
         x.counts.products = float(log[kernels.PRODUCTS])
         return made, self._progress(*log[kernels.ATOM : kernels.BETA].tolist())
+
+    def _arguments(self, limits: KernelLimits) -> tuple[IterationRules, Ends]:
+        """Return what kernels are given beside points, made once for a run."""
+        if self._made is None:
+            from pursuit.kernels.iterations import Ends, IterationRules
+
+            gram, (L, nu, _) = self._x.gram, self._blending
+            atoms = min(limits.n_nonzero, len(self._bounds) + 1)
+            self._made = (
+                IterationRules(gram.rows, gram.known, self._bounds, self._work, L, nu),
+                Ends(limits.dual_norm, atoms, limits.value - gram.value, gram.correlations),
+            )
+        return self._made
+
+    def _point(self, point: Point) -> IteratedPoint:
+        """Return a point as kernels take it."""
+        if id(point) not in self._points:
+            from pursuit.kernels.iterations import IteratedPoint
+
+            x = point.in_gram_form
+            assert x is not None
+            self._points[id(point)] = IteratedPoint(x.coef, x.s, x.s.view(f"i{x.s.itemsize}"))
+        return self._points[id(point)]
 
     def _curvatures(self) -> Array:
         """Return those along the atoms whose rows are known; inf, for no step, where f is flat."""
@@ -205,14 +229,6 @@ class GramSteps(CompiledSteps):
         x = self._stepper.x.in_gram_form
         assert x is not None
         return x
-
-
-def _point(point: object) -> IteratedPoint:
-    """Return a point in Gram form as kernels take it."""
-    from pursuit.kernels.iterations import IteratedPoint
-
-    x = cast(GramPoint, point)
-    return IteratedPoint(x.coef, x.s, x.s.view(f"i{x.s.itemsize}"))
 
 
 # Linear models over coordinates ---------------------------------------------------------------

@@ -26,6 +26,7 @@ from pursuit.solving.checkpoint import (
     pack_path,
     split,
     unpack_path,
+    without_arrays,
 )
 from pursuit.solving.compiled import CompiledSteps, KernelLimits, compiled_steps
 from pursuit.solving.problem import Evaluation, PreparedProblem
@@ -175,10 +176,10 @@ class RunState:
     def copy(self) -> StateCopy:
         """Return a copy that later steps do not change."""
         run, points, x = self.run, self.stepper.points(), self.stepper.x
+        memories = {name: memory.saved() for name, memory in run.memories.items()}
         owners = {name: point.arrays() for name, point in points.items()}
-        owners |= {f"memory.{name}": memory.saved() for name, memory in run.memories.items()}
-        values = join(owners)
-        arrays = {k: v.copy() for k, v in values.items() if isinstance(v, np.ndarray)}
+        owners |= {f"memory.{name}": values for name, values in memories.items()}
+        arrays = {k: v.copy() for k, v in join(owners).items() if isinstance(v, np.ndarray)}
         numbers = {
             "compiled": self.kernels is not None,
             "iteration": run.t,
@@ -187,7 +188,7 @@ class RunState:
             "criteria": [self.best_value, self.n_increases, self.refreshed_dual_norm],
             "counts": dict(vars(x.counts)),
             "looked": {name: point.looked for name, point in points.items()},
-            "memory": {k: v for k, v in values.items() if k not in arrays},
+            "memory": {name: without_arrays(values) for name, values in memories.items()},
             "streams": {name: stream.state() for name, stream in run.streams.items()},
         }
         path = None if self.path is None else dict(self.path)
@@ -230,11 +231,10 @@ class RunState:
         if "atoms" in state.arrays:
             stepper.x.ledger.restore(run.problem.atoms.unpack(state.arrays["atoms"]))
         arrays: Owners = split(state.arrays)
-        remembered: Owners = split(numbers["memory"])
+        memories, streams = numbers["memory"], numbers["streams"]
         for name, memory in run.memories.items():
-            owner = f"memory.{name}"
-            copies = {k: a.copy() for k, a in arrays.get(owner, {}).items()}
-            memory.restore(remembered.get(owner, {}) | copies)
+            copies = {k: a.copy() for k, a in arrays.get(f"memory.{name}", {}).items()}
+            memory.restore(memories[name] | copies)
         for name, point in stepper.points().items():
             point.restore(arrays[name])
             if numbers["looked"][name]:
@@ -242,7 +242,7 @@ class RunState:
         if self.path is not None:
             self.path = unpack_path(arrays["path"])
         for name, stream in run.streams.items():
-            stream.restore(numbers["streams"][name])
+            stream.restore(streams[name])
         vars(stepper.x.counts).update(numbers["counts"])
         self.records = [tuple(row) for row in state.arrays["trace"].tolist()]
 

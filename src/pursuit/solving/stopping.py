@@ -19,7 +19,7 @@ from pursuit.solving.compiled import KernelLimits
 from pursuit.solving.loop import REFRESH, RunState, Termination
 from pursuit.solving.penalised import why_zero
 
-CHECK_EVERY = 20
+CHECK_EVERY = 50
 """Iterations between two checks for divergence, where a value does not cost as much as many."""
 N_INCREASES = 3
 """Values in a row that are too high, after which a run has diverged."""
