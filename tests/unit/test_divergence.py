@@ -207,3 +207,13 @@ def test_a_diverged_run_that_is_resumed_has_still_diverged():
     again = solve(f, atoms, printed, max_iter=2000, resume=first)
     assert (again.status, again.iterations) == (Status.DIVERGED, first.iterations)
     assert again.message == first.message
+
+
+def test_a_stop_where_the_value_is_too_high_does_not_count_twice():
+    f, atoms = toy(4)
+    printed = methods.accelerated_matching_pursuit(nu=1.0)
+    whole = solve(f, atoms, printed, max_iter=2000)
+    for stop in (whole.iterations // 3, whole.iterations // 3 * 2):
+        half = solve(f, atoms, printed, max_iter=stop)
+        resumed = solve(f, atoms, printed, max_iter=2000, resume=half)
+        assert (resumed.status, resumed.iterations) == (whole.status, whole.iterations)

@@ -29,7 +29,7 @@ from pursuit.solving.checkpoint import (
     without_arrays,
 )
 from pursuit.solving.compiled import CompiledSteps, KernelLimits, compiled_steps
-from pursuit.solving.problem import Evaluation, PreparedProblem
+from pursuit.solving.problem import PointEvaluation, PreparedProblem
 
 REFRESH = 1000
 """Iterations between two recomputations of what steps keep up to date, where one changes all."""
@@ -107,7 +107,7 @@ class RunState:
     last: Progress = NO_STEP
     records: list[tuple[float, ...]] = field(default_factory=list)
     path: PathEntries | None = None
-    _evaluation: Evaluation | None = None
+    _evaluation: PointEvaluation | None = None
 
     # What moves it ------------------------------------------------------------------------
 
@@ -150,7 +150,7 @@ class RunState:
         return x.support if self.coef0 is None else int(np.count_nonzero(x.coef + self.coef0))
 
     @property
-    def evaluation(self) -> Evaluation:
+    def evaluation(self) -> PointEvaluation:
         """x as a result has it, and f there."""
         if self._evaluation is None:
             x = self.stepper.x

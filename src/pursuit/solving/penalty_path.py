@@ -37,6 +37,7 @@ MOST_POINTS = 10**6
 """The most strengths of a path that nobody has listed."""
 
 
+@np.errstate(all="ignore")
 def path(
     f: Objective,
     atoms: object,

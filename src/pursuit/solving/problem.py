@@ -23,7 +23,7 @@ from pursuit.solving.checkpoint import Fingerprint
 from pursuit.solving.penalised import begin, check_penalty, check_weights, penalised, with_penalty
 
 
-class Evaluation(NamedTuple):
+class PointEvaluation(NamedTuple):
     """What a result says of a point: x, the places and the weights of its atoms, f(x) + g(w), and
     the dual norm of the gradient for the atoms that the method runs on (with a penalty, the KKT
     violation)."""
@@ -78,7 +78,7 @@ class PreparedProblem:
         x = advance.point(self.problem, self.start, gram_bytes, momentum.alone)
         return x, None if self.coef0 is None else begin(x, self.coef0)
 
-    def evaluate(self, point: Point, weights: Array, used: Array) -> Evaluation:
+    def evaluate(self, point: Point, weights: Array, used: Array) -> PointEvaluation:
         """Return what is true at a point with these weights of the atoms that the method runs on.
 
         Steps update a point by differences. Here x is computed from its coefficients and the atoms
@@ -92,12 +92,12 @@ class PreparedProblem:
             exact = x.astype(np.float64)
             wide = point.atoms.dtype == np.float64  # unit atoms in full precision
             of_atoms = (point.atoms, None) if wide else (atoms, self.norms)
-            return Evaluation(x, used, weights, *point.value_and_slope(f, exact, *of_atoms))
+            return PointEvaluation(x, used, weights, *point.value_and_slope(f, exact, *of_atoms))
         weights, coef = self._within_bounds(point, weights, used)
         x = point.assembled(atoms, self.origin, weights, used)
         value, gradient = point.value_and_gradient(f, x.astype(np.float64))
         value += atoms.penalty.at(used).value(weights)
-        return Evaluation(x, used, weights, value, self._kkt_violation(point, gradient, coef))
+        return PointEvaluation(x, used, weights, value, self._kkt_violation(point, gradient, coef))
 
     def _within_bounds(self, point: Point, weights: Array, used: Array) -> tuple[Array, Array]:
         """Return weights that are exactly at a bound where those of the run are, and all
@@ -254,20 +254,18 @@ def _sizes(f: Objective, start: Array) -> tuple[float, float]:
     gradients = [f.gradient(start)] + ([f.gradient(np.zeros_like(start))] if start.any() else [])
     norms = [_norm(gradient) for gradient in gradients]
     largest = 1 if norms[-1] > norms[0] else 0  # zero may be outside of the domain of f
-    norm = norms[largest]
-    if norm == 0 or not isfinite(norm):
-        return norm, 0.0
-    d = gradients[largest].astype(np.float64) / norm
-    return norm, f.curvature(d, f.image(d))
+    size = norms[largest]
+    if size == 0 or not isfinite(size):
+        return size, 0.0
+    d = gradients[largest].astype(np.float64) / size
+    return size, f.curvature(d, f.image(d))
 
 
 def _norm(gradient: Array) -> float:
-    """Return the Euclidean norm, of numbers whose squares may be out of range, too."""
-    peak = float(np.abs(gradient).max(initial=0.0))
-    if peak == 0 or not isfinite(peak):
-        return peak
-    shares = gradient.astype(np.float64) / peak
-    return peak * sqrt(np.vdot(shares, shares))
+    """Return ‖gradient‖, or its largest entry where all squares underflow."""
+    wide = gradient.astype(np.float64, copy=False)
+    square = float(np.vdot(wide, wide))
+    return sqrt(square) if square or not wide.any() else float(np.abs(wide).max())
 
 
 def _has_room(gradient: float, curvature: float, dtype: np.dtype[Any]) -> bool:

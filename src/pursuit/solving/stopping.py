@@ -78,7 +78,6 @@ class StoppingCriteria:
             self.is_optimal: True,
             self.gap_reached: self._gap is not None,
             self.atoms_reached: self._max_atoms is not None,
-            self._monitor.check: True,
         }
         self._checks: list[Callable[[RunState], Termination | None]]
         self._checks = [check for check, is_on in checks.items() if is_on]
@@ -107,7 +106,7 @@ class StoppingCriteria:
         """Return the end of a run with nothing to do: at an optimal initial point, or resumed after
         its end."""
         if state.t > 0:
-            return self.check(state)
+            return self._first_met(state) or self._monitor.end(state)
         f, atoms = state.problem.problem.f, state.problem.problem.atoms
         penalty = atoms.penalty
         unlimited = penalty.free or penalty.one_sided
@@ -122,6 +121,9 @@ class StoppingCriteria:
 
     def check(self, state: RunState) -> Termination | None:
         """Return the end of the run, if a criterion is met after an iteration."""
+        return self._first_met(state) or self._monitor.check(state)
+
+    def _first_met(self, state: RunState) -> Termination | None:
         for check in self._checks:
             if (end := check(state)) is not None:
                 return end
@@ -251,6 +253,10 @@ class DivergenceMonitor:
                 state.n_increases = state.n_increases + 1 if self._is_high(value, state) else 0
                 if state.n_increases == N_INCREASES and not self._is_truly_high(state):
                     state.n_increases = 0
+        return self.end(state)
+
+    def end(self, state: RunState) -> Termination | None:
+        """Return the end of a run whose value was too high often enough."""
         if state.n_increases < N_INCREASES:
             return None
         return self.diverged(state.stepper.x.total(), state)
