@@ -22,7 +22,7 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 import numpy as np
 from numpy.typing import NDArray
 
-from pursuit.encoding.accelerated import EASY, HARD, SMALL
+from pursuit.encoding.conjugate import EASY, HARD, SMALL
 from pursuit.encoding.conjugate import ConjugateBlock, Frame
 
 Rows = NDArray[np.floating]

@@ -23,7 +23,7 @@ from data_files import find
 from numpy.typing import NDArray
 
 from pursuit import Dictionary, SquaredDistance, encode, solve
-from pursuit.encoding.offered import OFFERED
+from pursuit.encoding import METHODS
 
 Rows = NDArray[np.float64]
 STEPS = 1000
@@ -79,7 +79,7 @@ def main() -> None:
             f"{'method':>30}{'encode, s':>12}{'iterations':>12}"
             f"{'solve, s':>12}{'iterations':>12}{'ratio':>9}{'each':>9}"
         )
-        for method in (name for name, offer in OFFERED.items() if not offer.one_sided):
+        for method in (name for name, offer in METHODS.items() if not offer.one_sided):
             by_encode(signals[:2], atoms, method)  # compiled before anything is timed
             (ours, steps), (loop, their_steps) = best_of(
                 options.rounds,

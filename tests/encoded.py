@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 
 from pursuit import Encoder, Replay
-from pursuit.encoding.runs import Draws, segments
+from pursuit.encoding.stepwise import Draws, segments
 
 ARRAYS = ("indptr", "indices", "values", "residual_norms", "iterations", "statuses")
 

@@ -5,19 +5,21 @@ Needs the extra `torch`; importing this module does not.
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from pursuit.base.errors import MissingExtra
+from pursuit.encoding.encoder import OneCall
 
 if TYPE_CHECKING:
     from torch import Tensor
 
-    from pursuit.encoding.tensors.layouts import CodesTensor
-    from pursuit.encoding.tensors.layouts import TopK as TopK
-    from pursuit.encoding.tensors.module import PursuitEncoder as PursuitEncoder
+    from pursuit.encoding.tensors import PursuitEncoder as PursuitEncoder
+    from pursuit.encoding.tensors.codes import CodesTensor
+    from pursuit.encoding.tensors.codes import TopK as TopK
 
 __all__ = ["PursuitEncoder", "TopK", "encode"]
-_HOME = {"PursuitEncoder": "module", "TopK": "layouts"}
+_CLASSES = ("PursuitEncoder", "TopK")
 
 
 def encode(
@@ -82,10 +84,8 @@ def encode(
     >>> encode(torch.tensor([0.0, 6.0]), torch.eye(2) * 3, n_nonzero=1, layout="dense").tolist()
     [0.0, 2.0]
     """
-    from pursuit.encoding.encoder import OneCall
-
-    calls, door = _part("calls"), _part("door")
-    options = door.Options(
+    tensors = _tensors()
+    options = tensors.Options(
         method=method,
         n_nonzero=n_nonzero,
         max_iter=max_iter,
@@ -97,27 +97,25 @@ def encode(
         nonnegative=nonnegative or getattr(atoms, "one_sided", False),
         forward_only=forward_only,
         layout=layout,
-        max_bytes=door.MAX_BYTES if max_bytes is None else max_bytes,
+        max_bytes=tensors.MAX_BYTES if max_bytes is None else max_bytes,
     )
-    codes: CodesTensor = calls.TensorEncoder(atoms, bias, options, OneCall)(signals)
+    codes: CodesTensor = tensors.TensorEncoder(atoms, bias, options, OneCall)(signals)
     return codes
 
 
-def _part(name: str) -> Any:
-    """A module that needs torch."""
-    from importlib import import_module
-
+def _tensors() -> Any:
+    """Return the package that needs torch."""
     try:
         import_module("torch")
     except ImportError:
         raise MissingExtra("torch", "encoding tensors") from None
-    return import_module(f"pursuit.encoding.tensors.{name}")
+    return import_module("pursuit.encoding.tensors")
 
 
 def __getattr__(name: str) -> Any:
-    if name not in _HOME:
+    if name not in _CLASSES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(_part(_HOME[name]), name)
+    return getattr(_tensors(), name)
 
 
 def __dir__() -> list[str]:

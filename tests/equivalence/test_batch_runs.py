@@ -18,7 +18,8 @@ from pursuit import (
     methods,
     solve,
 )
-from pursuit.encoding.runs import BLOCK, SEGMENT, rules_of, run_batch
+from pursuit.encoding.convergence import BLOCK, run_batch
+from pursuit.encoding.stepwise import SEGMENT, rules_of
 
 METHODS = {
     "matching-pursuit": methods.matching_pursuit(),

@@ -5,8 +5,7 @@ import pytest
 from encoded import block_draws, replayed
 
 from pursuit import Dictionary, Encoder, Problem, SquaredDistance, encode, methods, solve
-from pursuit.encoding.plan import Form
-from pursuit.encoding.runs import rules_of
+from pursuit.encoding.stepwise import rules_of
 
 DRAWN = ("random-pursuit", "accelerated-random", "accelerated-matching-pursuit")
 NAMES = ("affine-invariant", *DRAWN, "greedy-greedy")
@@ -23,7 +22,7 @@ def problem_of(n, d, seed):
 
 
 def plan_of(name, shape, steps=STEPS):
-    return Encoder(problem_of(*shape, 0)[0], name, max_iter=steps).job(np.empty(0)).plan
+    return Encoder(problem_of(*shape, 0)[0], name, max_iter=steps).plan(np.dtype(float))
 
 
 @pytest.mark.parametrize("unit_atoms", [True, False])
@@ -55,10 +54,10 @@ def test_with_the_draws_of_its_block_every_signal_gets_the_code_of_solve(name, n
 
 def test_the_sizes_above_take_both_forms():
     forms = {name: [plan_of(name, size).form for size in SIZES] for name in NAMES}
-    kept = [Form.GRAM, Form.GRAM, Form.PRODUCTS]
+    kept = ["gram", "gram", "products"]
     assert forms["random-pursuit"] == forms["accelerated-random"] == kept
     for name in ("affine-invariant", "accelerated-matching-pursuit", "greedy-greedy"):
-        assert forms[name] == [Form.GRAM] * 3
+        assert forms[name] == ["gram"] * 3
 
 
 @pytest.mark.parametrize("n", [30, 70])

@@ -27,8 +27,8 @@ from encoded import assert_same
 
 from pursuit import Codes, InputError, PursuitError, encode
 from pursuit.base.cluster import each_result
-from pursuit.encoding import cluster as cluster_module
-from pursuit.encoding.marks import FINISHED, RECORD
+from pursuit.encoding import lazy as cluster_module
+from pursuit.encoding.folder import FINISHED, RECORD
 
 RNG = np.random.default_rng(0)
 # Many atoms make blocks small: 256 signals.
@@ -87,7 +87,7 @@ from distributed import Client
 from clusters import gated
 from pursuit import encode
 from pursuit.encoding import writer
-from pursuit.encoding.marks import FINISHED
+from pursuit.encoding.folder import FINISHED
 
 writer.SECONDS = 0.0  # each block is marked at once: more moments to be killed in
 address, folder = sys.argv[1], Path(sys.argv[2])

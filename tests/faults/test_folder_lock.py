@@ -24,9 +24,9 @@ import sys, time
 from pathlib import Path
 import numpy as np
 from pursuit import encode
-from pursuit.encoding import sources, writer
+from pursuit.encoding import signals, writer
 
-writer.SECONDS, sources.WINDOW_BYTES = 0.0, 1
+writer.SECONDS, signals.WINDOW_BYTES = 0.0, 1
 folder = Path(sys.argv[1])
 
 def signals():

@@ -7,7 +7,7 @@ import pytest
 from encoded import assert_same
 
 from pursuit import Encoder, InputError, encode
-from pursuit.encoding import sources
+from pursuit.encoding import signals as signal_sources
 
 RNG = np.random.default_rng(0)
 ATOMS = RNG.standard_normal((40, 12))
@@ -144,7 +144,7 @@ def test_the_error_of_a_run_with_finished_blocks_names_resume(tmp_path, pursuit,
         yield SIGNALS
         raise OSError("a file of the user's")
 
-    monkeypatch.setattr(sources, "WINDOW_BYTES", 1)
+    monkeypatch.setattr(signal_sources, "WINDOW_BYTES", 1)
     with pytest.raises(OSError, match="user's") as caught:
         write(tmp_path / "more", signals())
     assert "continue with resume=True" in caught.value.__notes__[0]

@@ -13,9 +13,8 @@ from encoded import assert_same
 
 from pursuit import Codes, InputError, PursuitError, encode
 from pursuit.encoding import writer
-from pursuit.encoding.about import _text as sealed
-from pursuit.encoding.about import read_about, write_about
-from pursuit.encoding.marks import RECORD
+from pursuit.encoding.folder import RECORD, read_about, write_about
+from pursuit.encoding.folder import _text as sealed
 
 RNG = np.random.default_rng(0)
 ATOMS = RNG.standard_normal((40, 12))
@@ -239,7 +238,7 @@ def test_an_interrupted_run_keeps_what_was_finished(tmp_path, monkeypatch):
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr("pursuit.encoding.sources.WINDOW_BYTES", 1)
+        patch.setattr("pursuit.encoding.signals.WINDOW_BYTES", 1)
         with pytest.raises(KeyboardInterrupt):
             write(tmp_path / "codes", blocks())
     assert sum(finished(tmp_path / "codes")) > 0

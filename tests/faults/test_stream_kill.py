@@ -11,7 +11,7 @@ from encoded import assert_same
 
 from pursuit import Codes, encode
 from pursuit.encoding import writer
-from pursuit.encoding.marks import FINISHED, RECORD
+from pursuit.encoding.folder import FINISHED, RECORD
 
 KILLS = 20
 RNG = np.random.default_rng(0)

@@ -6,9 +6,8 @@ from encoded import encode_in
 from scipy.optimize import nnls
 
 from pursuit import Cone, Status, encode
-from pursuit.encoding.plan import Form
 
-FORMS = pytest.mark.parametrize("form", [Form.GRAM, Form.PRODUCTS])
+FORMS = pytest.mark.parametrize("form", ["gram", "products"])
 
 
 def assert_fits_on_support(codes, signals, atoms, tolerance=1e-8):
@@ -139,4 +138,4 @@ def test_nearly_collinear_atoms_of_float32_are_fitted_to_the_end(form):
     lengths = np.linalg.norm(atoms.astype(float), axis=1)
     rounding = np.finfo(np.float32).eps * row @ lengths
     assert abs(codes.residual_norms[0] - left) <= rounding
-    assert codes.residual_norms[0] > 0.05 * rounding
+    assert codes.residual_norms[0] > 0.01 * rounding

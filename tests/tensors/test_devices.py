@@ -8,8 +8,8 @@ from allocated import peak_bytes  # noqa: E402
 
 import pursuit.torch  # noqa: E402
 from pursuit import InputError  # noqa: E402
-from pursuit.encoding.tensors.devices import pursue  # noqa: E402
-from pursuit.encoding.tensors.door import Options  # noqa: E402
+from pursuit.encoding.tensors import Options  # noqa: E402
+from pursuit.encoding.tensors.pursuits import pursue  # noqa: E402
 
 PURSUITS = [
     ("orthogonal", {}),

@@ -9,7 +9,7 @@ import pytest
 torch = pytest.importorskip("torch", reason="torch is not installed: make test-torch")
 
 import pursuit.torch  # noqa: E402
-from pursuit.encoding.tensors import module  # noqa: E402
+from pursuit.encoding import tensors  # noqa: E402
 
 PAGE = Path(__file__).parents[2] / "docs" / "torch.md"
 
@@ -22,7 +22,7 @@ def test_the_page_runs_from_top_to_bottom():
     assert scope["codes"].values().min() > 0
 
 
-@pytest.mark.parametrize("where", [pursuit.torch, module])
+@pytest.mark.parametrize("where", [pursuit.torch, tensors])
 def test_the_examples_of_the_docstrings_are_true(where):
     results = doctest.testmod(where)
     assert results.attempted

@@ -224,11 +224,11 @@ def test_tensors_of_rows_of_several_lengths_are_refused():
 
 
 def test_tensors_of_two_devices_are_refused_and_not_moved():
-    from pursuit.encoding.tensors.door import refuse_elsewhere
+    from pursuit.encoding.tensors import check_device
 
     here = torch.eye(2)
     with pytest.raises(InputError, match=r"signals: .* on cpu, where the atoms are, .* on meta"):
-        refuse_elsewhere("signals", META, here)
+        check_device("signals", META, here)
     with pytest.raises(InputError, match=r"on meta: give its cpu\(\), or use pursuit.torch.encode"):
         pursuit.encode(META, np.eye(2))
 

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from pursuit import Dictionary, InputError, Status
+from pursuit import Cone, Dictionary, Encoder, InputError, Status
 from pursuit.encoding import Codes, encode
-from pursuit.encoding.plan import Form, Task, choose
+from pursuit.encoding.plan import Workload, choose_form
 
 RNG = np.random.default_rng(0)
 ATOMS = RNG.standard_normal((30, 16))
@@ -149,14 +149,39 @@ def test_a_zero_atom_is_named():
         encode(SIGNALS, atoms)
 
 
-@pytest.mark.parametrize(("signal", "atom"), [(1e30, 1e-20), (1e-30, 1e20)])
-def test_coefficients_beyond_the_precision_are_refused_and_not_returned(signal, atom):
+@pytest.mark.parametrize(("signal", "atom"), [(1e30, 1.0), (1e-30, 1.0), (1.0, 1e30)])
+@pytest.mark.parametrize("method", ["orthogonal", "mp", "random-pursuit", "accelerated"])
+def test_magnitudes_out_of_range_are_refused(signal, atom, method):
     signals = (SIGNALS * signal).astype(np.float32)
     atoms = (ATOMS * atom).astype(np.float32)
-    with pytest.raises(InputError, match="range of float32"):
-        encode(signals, atoms, n_nonzero=3)
-    codes = encode(signals.astype(float), atoms, n_nonzero=3)
+    which = r"signals: signal 0" if signal != 1 else r"atoms: atom 0"
+    with pytest.raises(InputError, match=which + r" must be zero or .* rescale the data"):
+        encode(signals, atoms, method, max_iter=3)
+    codes = encode(signals.astype(float), atoms, method, max_iter=3)
     assert np.isfinite(codes.values).all()
+
+
+@pytest.mark.parametrize("form", ["gram", "columns", "products"])
+@pytest.mark.parametrize("unit_atoms", [True, False])
+@pytest.mark.parametrize(("dtype", "exponent"), [(np.float64, 200), (np.float32, 40)])
+@pytest.mark.parametrize("over", [np.asarray, Cone])
+@pytest.mark.parametrize("method", ["orthogonal", "mp"])
+def test_powers_of_two_scale_codes_exactly(method, over, dtype, exponent, unit_atoms, form):
+    if over is Cone and form == "columns":
+        pytest.skip("no columns over a Cone")
+    rng = np.random.default_rng(3)
+    atoms, signals = (rng.standard_normal((n, 16)).astype(dtype) for n in (30, 40))
+    options = {"rtol": 0.2, "max_iter": 50, "form": form, "unit_atoms": unit_atoms}
+    expected = Encoder(over(atoms), method, **options)(signals)
+    for p, q in ((1, 0), (-1, 0), (0, 1), (0, -1), (1, 1), (-1, -1)):
+        of_signals, of_atoms = (dtype(2.0) ** (sign * exponent) for sign in (p, q))
+        codes = Encoder(over(atoms * of_atoms), method, **options)(signals * of_signals)
+        for name in ("indptr", "indices", "iterations", "statuses"):
+            np.testing.assert_array_equal(getattr(codes, name), getattr(expected, name))
+        np.testing.assert_array_equal(codes.values, expected.values * (of_signals / of_atoms))
+        np.testing.assert_array_equal(
+            codes.residual_norms, expected.residual_norms * float(of_signals)
+        )
 
 
 def test_threads_come_from_the_environment_when_not_given(monkeypatch):
@@ -210,19 +235,19 @@ def test_codes_refuse_to_multiply_another_dictionary():
 @pytest.mark.parametrize(
     ("sizes", "form"),
     [
-        ((100_000, 256, 64, 8, 8), Form.GRAM),
-        ((20_000, 1024, 128, 16, 16), Form.GRAM),
-        ((2_000, 16_384, 768, 32, 32), Form.GRAM),
-        ((94_249, 6, 162, 100, 6), Form.GRAM),
-        ((1, 50_000, 10_000, 100, 100), Form.COLUMNS),
-        ((1, 4_000, 10_000, 10, 10), Form.COLUMNS),
-        ((1_000, 65_536, 768, 32, 32), Form.PRODUCTS),
-        ((100_000, 65_536, 768, 32, 32), Form.PRODUCTS),
+        ((100_000, 256, 64, 8, 8), "gram"),
+        ((20_000, 1024, 128, 16, 16), "gram"),
+        ((2_000, 16_384, 768, 32, 32), "gram"),
+        ((94_249, 6, 162, 100, 6), "gram"),
+        ((1, 50_000, 10_000, 100, 100), "columns"),
+        ((1, 4_000, 10_000, 10, 10), "columns"),
+        ((1_000, 65_536, 768, 32, 32), "products"),
+        ((100_000, 65_536, 768, 32, 32), "products"),
     ],
 )
 def test_the_planner_forms_a_gram_matrix_when_it_pays_and_fits(sizes, form):
     for orthogonal in (False, True):
-        assert choose(Task(*sizes, 4, orthogonal)).form is form
+        assert choose_form(Workload(*sizes, 4, orthogonal))["form"] == form
 
 
 def test_orthogonal_pursuit_is_planned_with_one_step_for_each_atom():

@@ -12,11 +12,10 @@ from scipy.optimize import nnls
 
 import pursuit
 from pursuit import Cone, InputError, Status, cli, encode
-from pursuit.encoding.plan import Form
 from pursuit.unmixing import unmix
 
 BOTH = pytest.mark.parametrize("method", ["matching-pursuit", "orthogonal"])
-FORMS = pytest.mark.parametrize("form", [Form.GRAM, Form.PRODUCTS])
+FORMS = pytest.mark.parametrize("form", ["gram", "products"])
 ARRAYS = ("indptr", "indices", "values", "residual_norms", "iterations", "statuses")
 
 

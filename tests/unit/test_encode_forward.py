@@ -7,9 +7,8 @@ import pytest
 from encoded import assert_same, encode_in
 
 from pursuit import Cone, Encoder, InputError, Status, encode
-from pursuit.encoding.plan import Form
 
-FORMS = pytest.mark.parametrize("form", [Form.GRAM, Form.PRODUCTS])
+FORMS = pytest.mark.parametrize("form", ["gram", "products"])
 
 
 def relu_pursuit(x, W, k):
@@ -92,7 +91,7 @@ def test_atoms_that_are_scaled_on_the_way_in_are_stepped_along_as_given(scale):
 
 
 @FORMS
-@pytest.mark.parametrize("scale", [2, 1e10, 1e14])
+@pytest.mark.parametrize("scale", [2, 1e6, 1e14])
 def test_a_residual_that_grows_is_a_run_that_diverged(form, scale):
     signals, W = problem(5, np.float32)
     W *= np.float32(scale) / np.linalg.norm(W, axis=1, keepdims=True)

@@ -71,7 +71,7 @@ def test_atoms_that_are_nearly_one_leave_what_they_are_said_to_leave():
     for i in range(len(signals)):
         chosen = codes.indices[codes.indptr[i] : codes.indptr[i + 1]]
         best = signals[i] - lstsq(atoms[chosen].T, signals[i])[0] @ atoms[chosen]
-        assert codes.residual_norms[i] <= np.linalg.norm(best) * (1 + 1e-8)
+        assert codes.residual_norms[i] <= np.linalg.norm(best) * (1 + 1e-5)
 
 
 @pytest.mark.parametrize("form", ["gram", "products"])

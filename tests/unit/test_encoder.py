@@ -11,8 +11,8 @@ from encoded import assert_same
 
 from pursuit import Cone, Dictionary, Encoder, InputError, encode
 from pursuit.base import cores
-from pursuit.encoding import METHODS, forms
-from pursuit.encoding.encoder import FORMS
+from pursuit.encoding import METHODS, pursuits
+from pursuit.encoding.plan import FORMS
 
 RNG = np.random.default_rng(7)
 ATOMS = RNG.standard_normal((40, 12)) * np.exp(RNG.standard_normal((40, 1)))
@@ -73,8 +73,8 @@ def test_several_threads_may_call_at_once(method):
 
 
 def test_the_dictionary_is_prepared_once(monkeypatch):
-    made, product = [], forms.symmetric_product
-    monkeypatch.setattr(forms, "symmetric_product", lambda *a: made.append(a) or product(*a))
+    made, product = [], pursuits.symmetric_product
+    monkeypatch.setattr(pursuits, "symmetric_product", lambda *a: made.append(a) or product(*a))
     encoder = Encoder(Dictionary(ATOMS), n_nonzero=3)
     for signal in SIGNALS[:20]:
         encoder(signal)
@@ -93,13 +93,12 @@ def test_both_precisions_are_served_by_one_encoder():
 def test_an_interrupted_call_leaves_the_encoder_as_it_was():
     encoder = Encoder(ATOMS, n_nonzero=3)
     expected = encoder(SIGNALS)
-    prepared = encoder.prepared(SIGNALS)
 
-    def interrupted(encode, place):
+    def interrupted(number):
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        prepared.each(2, interrupted, np.zeros(1, np.bool_))
+        encoder.encoders(SIGNALS.dtype).each(range(2), interrupted, None)
     assert_same(encoder(SIGNALS), expected)
 
 
@@ -157,7 +156,7 @@ def test_folders_and_iterators_are_calls_too(tmp_path):
 def test_a_form_that_is_asked_for_is_the_one_that_is_used(method, form):
     encoder = Encoder(ATOMS, method, n_nonzero=4, form=form, expected=3000)
     for one in (encoder, pickle.loads(pickle.dumps(encoder)), encoder.with_threads(2)):
-        assert str(one.job(SIGNALS).plan.form) == form
+        assert one.plan(SIGNALS.dtype).form == form
 
 
 @pytest.mark.parametrize(
@@ -194,7 +193,7 @@ def test_a_form_that_cannot_be_had_is_refused_at_once(atoms, method, options, se
 
 
 def test_a_gram_matrix_of_just_the_limit_is_formed():
-    form = [Encoder(ATOMS, gram_bytes=12_800 - less).job(SIGNALS).plan.form for less in (0, 1)]
+    form = [Encoder(ATOMS, gram_bytes=12_800 - less).plan(SIGNALS.dtype).form for less in (0, 1)]
     assert [str(each) for each in form] == ["gram", "columns"]
 
 

@@ -14,7 +14,7 @@ from encoded import assert_same
 
 from pursuit import Cone, Encoder, InputError, MissingExtra, PursuitError, encode
 from pursuit.commands import cluster as commands_cluster
-from pursuit.encoding import cluster as encoding_cluster
+from pursuit.encoding import lazy as encoding_cluster
 
 RNG = np.random.default_rng(3)
 ATOMS = RNG.standard_normal((50, 12)) * np.exp(RNG.standard_normal((50, 1)))

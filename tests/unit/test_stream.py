@@ -9,9 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pursuit import Codes, InputError, encode
-from pursuit.encoding import forms, sources
-from pursuit.encoding.marks import RECORD
-from pursuit.encoding.plan import Form
+from pursuit.encoding import pursuits, signals
+from pursuit.encoding.folder import RECORD
+from pursuit.encoding.plan import FORMS
 
 RNG = np.random.default_rng(0)
 ATOMS = RNG.standard_normal((90, 16)) * RNG.uniform(0.1, 10, (90, 1))
@@ -60,15 +60,15 @@ def test_every_source_gives_the_codes_of_memory_bit_for_bit(tmp_path, method, dt
 
 
 @BOTH
-@pytest.mark.parametrize("form", list(Form))
+@pytest.mark.parametrize("form", FORMS)
 @settings(max_examples=6)
 @given(rows=st.integers(1, 7100), window=st.integers(1, 2**18))
 def test_blocks_of_any_size_give_the_codes_of_memory_in_every_form(
     tmp_path_factory, method, form, rows, window
 ):
-    few = 80 if form is Form.COLUMNS else 7001
+    few = 80 if form == "columns" else 7001
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(sources, "WINDOW_BYTES", window)
+        patch.setattr(signals, "WINDOW_BYTES", window)
         # The same plan for both: that of memory depends on the number of signals.
         encode = partial(encode_in(form), expected=2000, n_nonzero=2)
         expected = encode(SIGNALS[:few], ATOMS, method)
@@ -92,9 +92,9 @@ def test_an_iterator_may_use_its_array_again():
 
 def test_the_dictionary_is_prepared_once_for_all_windows(monkeypatch):
     calls = []
-    product = forms.symmetric_product
-    monkeypatch.setattr(sources, "WINDOW_BYTES", 1)
-    monkeypatch.setattr(forms, "symmetric_product", lambda *a: calls.append(a) or product(*a))
+    product = pursuits.symmetric_product
+    monkeypatch.setattr(signals, "WINDOW_BYTES", 1)
+    monkeypatch.setattr(pursuits, "symmetric_product", lambda *a: calls.append(a) or product(*a))
     codes = encode(in_blocks(SIGNALS, 10), ATOMS, n_nonzero=3)
     assert len(codes) == 7001
     assert len(calls) == 1

@@ -148,14 +148,15 @@ def for_each_block(
 
     def work() -> None:
         job: Job | None = None
-        while (number := queue.take()) is not None:
-            try:
-                job = job or start()
-                job(number)
-            except BaseException as error:
-                queue.finish(number, error)
-            else:
-                queue.finish(number)
+        with np.errstate(all="ignore"):  # a thread does not inherit what its caller has set
+            while (number := queue.take()) is not None:
+                try:
+                    job = job or start()
+                    job(number)
+                except BaseException as error:
+                    queue.finish(number, error)
+                else:
+                    queue.finish(number)
 
     joins_in = brief or threading.current_thread() is not threading.main_thread()
     wanted = min(threads, total) - (1 if joins_in else 0)

@@ -28,6 +28,9 @@ class Tolerances:
     dependent: float
     """A squared pivot at most this, relative to the squared norm of its column, is zero."""
 
+    cancelled: float
+    """A difference of squares at most this, relative to the first of them, has lost digits."""
+
     equal: float
     """Two values that differ by at most this, relative to the larger one, are equal."""
 
@@ -60,6 +63,7 @@ def tolerances(dtype: Any) -> Tolerances:
         line=eps**0.5 / 16,
         slope=256 * eps,
         dependent=64 * eps,
+        cancelled=eps ** (1 / 3),
         equal=4 * eps,
         rank=4 * eps,
         singular_pair=256 * eps,

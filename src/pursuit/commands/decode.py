@@ -11,7 +11,7 @@ from pursuit.base.archive import whole_file
 from pursuit.base.errors import InputError
 from pursuit.base.progress import bar
 from pursuit.commands.options import Force, different_files, in_options, new_file
-from pursuit.encoding.folder import StoredCodes, open_folder
+from pursuit.encoding.codes import StoredCodes, open_folder
 from pursuit.files import READABLE
 from pursuit.files.npy import npy_header
 from pursuit.files.tables import read_matrix

@@ -21,12 +21,11 @@ from pursuit.commands.options import (
     Threads,
     in_options,
 )
+from pursuit.encoding import METHODS, Codes
 from pursuit.encoding import encode as encode_signals
 from pursuit.encoding.chunks import from_npy, from_zarr, in_memory, is_zarr
-from pursuit.encoding.codes import Codes
-from pursuit.encoding.marks import FINISHED
-from pursuit.encoding.offered import OFFERED
-from pursuit.encoding.rows import npy_rows
+from pursuit.encoding.folder import FINISHED
+from pursuit.encoding.signals import npy_rows
 from pursuit.files import READABLE
 from pursuit.files.tables import read_matrix
 
@@ -60,7 +59,7 @@ def encode(
         int | None, typer.Option(help="The most atoms of a code.", metavar="NUMBER")
     ] = None,
     method: Annotated[
-        str, typer.Option(help=f"One of {', '.join(OFFERED)}; or mp, omp.", metavar="NAME")
+        str, typer.Option(help=f"One of {', '.join(METHODS)}; or mp, omp.", metavar="NAME")
     ] = "orthogonal",
     nonnegative: Annotated[
         bool,

@@ -5,14 +5,17 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, overload
 
-from pursuit.encoding.chunks import DaskArray
+from pursuit.encoding.chunks import DaskArray, open_chunks
 from pursuit.encoding.codes import Codes
-from pursuit.encoding.encoder import METHODS, Encoder, OneCall
+from pursuit.encoding.encoder import Encoder, OneCall
+from pursuit.encoding.methods import METHODS
+from pursuit.encoding.signals import adapters
 
 if TYPE_CHECKING:
     from pursuit.encoding.lazy import LazyCodes
 
 __all__ = ["METHODS", "Codes", "Encoder", "encode"]
+adapters.append(open_chunks)
 
 
 @overload

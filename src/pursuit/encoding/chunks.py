@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
@@ -13,8 +13,13 @@ from pursuit.base.cluster import in_words, require
 from pursuit.base.errors import InputError
 from pursuit.base.paths import path_of
 from pursuit.base.validation import REAL_KINDS, Array
-from pursuit.encoding.rows import SignalRows, flat, npy_rows
+from pursuit.encoding.lazy import LazyCodes, encode_chunks, lazy_codes
+from pursuit.encoding.signals import SignalRows, as_rows, npy_rows
 from pursuit.files.arrays import reading
+
+if TYPE_CHECKING:
+    from pursuit.encoding.encoder import Encoder
+    from pursuit.encoding.stream import Sink, Throughput
 
 TASK_BYTES = 2**24
 """About what one task reads, where nobody has said how to cut a file."""
@@ -35,13 +40,13 @@ class Chunks(SignalRows):
     """Signals as rows of a dask array, none of which is computed before it is encoded.
 
     A chunk has all numbers of its rows. Where chunks are cut along rows is up to the user, but for
-    the nearest border of the blocks of a plan. `lazy`: codes are to be computed later, too.
+    the nearest border of the blocks of a plan. `lazy`: codes are computed later, too.
     """
 
     kind = "chunks that are not computed yet"
 
     def __init__(self, array: Any, shape: tuple[int, ...], lazy: bool = True) -> None:
-        self.lazy = lazy
+        self.is_lazy = lazy
         if any(np.isnan(length) for length in array.shape):
             raise InputError(
                 f"signals: expected chunks of known sizes, got a dask array of shape "
@@ -52,8 +57,8 @@ class Chunks(SignalRows):
                 f"signals: expected real numbers, got a dask array of type {array.dtype}"
             )
         whole = dict.fromkeys(range(0 if array.shape == shape else 1, array.ndim), -1)
-        self.rows = flat(array.rechunk(whole), shape)
-        self.chunks, self.dtype, self.total = self, array.dtype, len(self.rows)
+        self.rows = as_rows(array.rechunk(whole), shape)
+        self.dtype, self.total = array.dtype, len(self.rows)
 
     def __getitem__(self, rows: Array) -> Array:
         """Some rows, computed: the chunks that they are in, that is."""
@@ -61,12 +66,25 @@ class Chunks(SignalRows):
             computed: Array = np.asarray(self.rows[rows])
         return computed
 
+    def lazy_codes(self, encoder: Encoder) -> LazyCodes | None:
+        return lazy_codes(encoder, self) if self.is_lazy else None
+
+    def encode_missing(self, encoder: Encoder, sink: Sink, rate: Throughput) -> None:
+        encode_chunks(encoder, self, sink, rate)
+
     def cut(self, block: int, also: Iterable[int] = ()) -> Any:
         """The array with chunks that begin at multiples of `block`, and at those of `also`."""
         rows, given = self.seen, np.cumsum(self.rows.chunks[0])[:-1]
         nearest = np.minimum((given + block // 2) // block * block, rows)
         borders = np.unique([0, *nearest.tolist(), *also, rows])
         return self.rows.rechunk((tuple(np.diff(borders).tolist()), -1))
+
+
+def open_chunks(signals: object, shape: tuple[int, ...]) -> Chunks | None:
+    """Return a dask array, a zarr array or the path of one as signals; None for anything else."""
+    if is_dask(signals):
+        return Chunks(signals, shape)
+    return Chunks(from_zarr(signals), shape, lazy=False) if is_zarr(signals) else None
 
 
 # Where they come from ------------------------------------------------------------------------

@@ -17,36 +17,22 @@ from pursuit.base.paths import path_of
 from pursuit.base.status import Status
 from pursuit.base.threads import for_each_block
 from pursuit.base.validation import Array, real_array
-from pursuit.kernels.layouts import Piece
+from pursuit.encoding.folder import FINISHED, NO_ATOM, About, StoredRows, read_about, read_marks
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
 CODES = ArchiveKind("path", "a file of codes", "pursuit codes", format=2)
+DIRECT = 2**23
+"""Coefficients that codes in memory may have room for in advance."""
 LITTLE = 2**17
-"""Fewer coefficients than this are not worth a thread."""
+"""Fewer coefficients than this are copied by one thread."""
 _STATUSES = tuple(Status)
 _ARRAYS = ("indptr", "indices", "values", "residual_norms", "iterations", "statuses")
 Selection = slice | Array
 """Which signals: a slice, or their numbers."""
-
-
-def _concatenated(pieces: list[Piece], threads: int) -> Piece:
-    """The pieces as one; new memory costs time when it is first written to, so all threads do."""
-    if len(pieces) == 1:
-        return pieces[0]
-    columns = list(zip(*pieces, strict=True))
-    if sum(len(piece.values) for piece in pieces) < LITTLE:
-        return Piece(*map(np.concatenate, columns))
-    ends = [np.cumsum([len(part) for part in column]) for column in columns]
-    whole = Piece(*(np.empty(e[-1], c[0].dtype) for e, c in zip(ends, columns, strict=True)))
-
-    def copy(number: int) -> None:
-        for target, end, part in zip(whole, ends, pieces[number], strict=True):
-            target[end[number] - len(part) : end[number]] = part
-
-    for_each_block(len(pieces), lambda: copy, threads, brief=True)
-    return whole
+ROWS = 2**16
+"""Codes that `StoredCodes.parts` gives at a time."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -121,22 +107,40 @@ class Codes:
     plan: str
 
     @staticmethod
-    def join(pieces: list[Piece], n_atoms: int, method: str, plan: str, threads: int = 1) -> Codes:
-        """The codes of consecutive pieces."""
-        sizes, indices, values, residuals, iterations, statuses = _concatenated(pieces, threads)
+    def of(
+        n_atoms: int,
+        method: str,
+        plan: str,
+        sizes: Array,
+        indices: Array,
+        values: Array,
+        *ends: Array,
+    ) -> Codes:
+        """Return codes of `sizes` atoms each, which `indices` and `values` list one by one;
+        `ends` are residual norms, iterations and statuses."""
         indptr = np.zeros(len(sizes) + 1, np.int64)
         np.cumsum(sizes, out=indptr[1:])
         if indptr[-1] <= np.iinfo(np.int32).max:
             indptr = indptr.astype(np.int32)
         else:
             indices = indices.astype(np.int64)
-        ends = residuals, iterations, statuses
-        return Codes(indptr, indices, values, *ends, n_atoms, method, plan)
+        residual_norms, iterations, statuses = ends
+        arrays = indptr, indices, values, residual_norms, iterations, statuses
+        return Codes(*arrays, n_atoms, method, plan)
 
-    def piece(self) -> Piece:
-        """The codes as one of the pieces that `join` takes."""
-        ends = self.residual_norms, self.iterations, self.statuses
-        return Piece(self.sizes, self.indices, self.values, *ends)
+    @staticmethod
+    def join(parts: list[Codes], threads: int = 1) -> Codes:
+        """Return the codes of consecutive parts as one."""
+        first = parts[0]
+        if len(parts) == 1:
+            return first
+        names = ("sizes", *_ARRAYS[1:])
+        columns = [[getattr(part, name) for part in parts] for name in names]
+        if sum(len(part.values) for part in parts) < LITTLE:
+            arrays = list(map(np.concatenate, columns))
+        else:
+            arrays = _concatenated(columns, threads)
+        return Codes.of(first.n_atoms, first.method, first.plan, *arrays)
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -206,8 +210,8 @@ class Codes:
         shift = self.indptr[rows] - (np.cumsum(sizes) - sizes)
         places = np.repeat(shift, sizes) + np.arange(sizes.sum())
         ends = self.residual_norms[rows], self.iterations[rows], self.statuses[rows]
-        piece = Piece(sizes, self.indices[places], self.values[places], *ends)
-        return Codes.join([piece], self.n_atoms, self.method, self.plan)
+        entries = self.indices[places], self.values[places]
+        return Codes.of(self.n_atoms, self.method, self.plan, sizes, *entries, *ends)
 
     def status(self, signal: int) -> Status:
         """How a signal ended."""
@@ -268,8 +272,6 @@ class Codes:
         They are read where asked for, and what is read is compared with its checksums; `verify`
         compares everything at once.
         """
-        from pursuit.encoding.folder import open_folder
-
         return open_folder(path, verify)
 
     @staticmethod
@@ -292,6 +294,71 @@ class Codes:
         if wrong:
             raise InputError(f"path: {os.fspath(path)} is not a file of codes: {wrong} is damaged")
         return codes
+
+
+def _concatenated(columns: list[list[Array]], threads: int) -> list[Array]:
+    """Return the parts of each column as one array; new memory costs time when it is first written
+    to, so all threads write."""
+    ends = [np.cumsum([len(part) for part in column]) for column in columns]
+    arrays = [np.empty(e[-1], c[0].dtype) for e, c in zip(ends, columns, strict=True)]
+
+    def copy(number: int) -> None:
+        for array, end, column in zip(arrays, ends, columns, strict=True):
+            part = column[number]
+            array[end[number] - len(part) : end[number]] = part
+
+    for_each_block(len(columns[0]), lambda: copy, threads, brief=True)
+    return arrays
+
+
+class CodesBuffer:
+    """The codes of blocks of one size, copied as they come to where they stay.
+
+    Memory is written to for the first time only once then; where there is not room for codes of
+    the full width, parts are joined in the end.
+    """
+
+    def __init__(self, m: int, block: int, width: int, dtype: np.dtype[Any]) -> None:
+        self._block, self._width = block, width
+        self._parts: dict[int, Codes] = {}
+        self._counts = np.zeros(-(-m // block), np.int64)
+        self._is_direct = len(self._counts) > 1 and m * width <= DIRECT
+        if self._is_direct:
+            self._entries = np.empty(m * width, np.int32), np.empty(m * width, dtype)
+            self._sizes = np.empty(m, np.int32)
+            self._ends: list[Array] = [np.empty(m), np.empty(m, np.int64), np.empty(m, np.uint8)]
+
+    def put(self, place: int, codes: Codes) -> None:
+        """Take the codes of a block; any thread may call."""
+        if place == 0 or not self._is_direct:
+            self._parts[place] = codes
+        if not self._is_direct:
+            return
+        first, count = place * self._block, len(codes.values)
+        rows = slice(first, first + len(codes))
+        begin = first * self._width
+        self._entries[0][begin : begin + count] = codes.indices
+        self._entries[1][begin : begin + count] = codes.values
+        self._sizes[rows], self._counts[place] = codes.sizes, count
+        ends = codes.residual_norms, codes.iterations, codes.statuses
+        for array, part in zip(self._ends, ends, strict=True):
+            array[rows] = part
+
+    def join(self, threads: int) -> Codes:
+        """Return the codes of all blocks."""
+        if not self._is_direct:
+            return Codes.join([self._parts[place] for place in sorted(self._parts)], threads)
+        end = 0
+        for place, count in enumerate(self._counts.tolist()):
+            begin = place * self._block * self._width
+            if begin != end:  # a code before was not full: close the gap
+                for array in self._entries:
+                    array[end : end + count] = array[begin : begin + count]
+            end += count
+        first = self._parts[0]
+        entries = (array[:end] for array in self._entries)
+        names = first.n_atoms, first.method, first.plan
+        return Codes.of(*names, self._sizes, *entries, *self._ends)
 
 
 def decoder(atoms: object, n: int) -> tuple[Array, tuple[int, ...]]:
@@ -344,3 +411,107 @@ def _as_array(dense: Callable[[], Array], dtype: Any, copy: bool | None) -> Arra
     if copy is False:
         raise ValueError("codes: a dense array of them is a copy, which copy=False forbids")
     return dense() if dtype is None else dense().astype(dtype, copy=False)
+
+
+# Codes in a folder -----------------------------------------------------------------------------
+
+
+def open_folder(path: str | os.PathLike[str], verify: bool = False) -> StoredCodes:
+    """Return the codes in a folder that `encode` filled to the end."""
+    folder = path_of("path", path)
+    about = read_about(folder)
+    marks = read_marks(folder, about)
+    done = int(np.count_nonzero(marks["rows"]))
+    if not about.complete or about.signals is None:
+        of = "" if about.blocks is None else f" of {about.blocks}"
+        raise InputError(
+            f"{folder}: the codes are unfinished, {done}{of} blocks are there; encode the same "
+            "signals with resume=True (--resume)"
+        )
+    if done != about.blocks:
+        raise InputError(f"{folder}: {FINISHED} is damaged, it has {done} of {about.blocks} blocks")
+    rows = StoredRows(folder, about, marks)
+    if verify:
+        rows.verify()
+    return StoredCodes(rows, about)
+
+
+class StoredCodes(Codes):
+    """Codes in a folder. What is asked for is read, and compared with its checksums.
+
+    Residual norms, iterations and statuses stay on the disk. `indices`, `values` and `matrix` are
+    gathered in memory when they are first asked for; slices and `parts` give codes that do not
+    fit there.
+    """
+
+    def __init__(self, rows: StoredRows, about: About) -> None:
+        self._rows, self._about = rows, about
+        vars(self).update(n_atoms=about.n_atoms, method=about.method, plan=about.plan)
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    def parts(self, rows: int = ROWS) -> Iterator[Codes]:
+        """The codes of consecutive signals, `rows` at a time."""
+        return (self[start : start + rows] for start in range(0, len(self), rows))
+
+    def __iter__(self) -> Iterator[Code]:
+        return (code for part in self.parts() for code in part)
+
+    def _select(self, rows: Selection) -> Codes:
+        found = self._rows.take(rows)
+        is_used = found["indices"] != NO_ATOM
+        entries = found["indices"][is_used], found["values"][is_used]
+        ends = (found[name] for name in ("residual_norms", "iterations", "statuses"))
+        sizes = is_used.sum(axis=1, dtype=np.int32)
+        return Codes.of(self.n_atoms, self.method, self.plan, sizes, *entries, *ends)
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        return np.dtype(self._about.dtype)
+
+    @property
+    def residual_norms(self) -> Array:
+        return self._rows.column("residual_norms")
+
+    @property
+    def iterations(self) -> Array:
+        return self._rows.column("iterations")
+
+    @property
+    def statuses(self) -> Array:
+        return self._rows.column("statuses")
+
+    @cached_property
+    def sizes(self) -> Array:
+        """The number of atoms of each code."""
+        return np.concatenate([part.sizes for part in self.parts()])
+
+    def toarray(self) -> Array:
+        dense = np.empty(self.shape, self.dtype)
+        for start, part in zip(range(0, len(self), ROWS), self.parts(), strict=True):
+            dense[start : start + ROWS] = part.toarray()
+        return dense
+
+    @cached_property
+    def matrix(self) -> Any:
+        return self[:].matrix
+
+    def _product(self, rows: Array) -> Array:
+        return np.concatenate([part @ rows for part in self.parts()])
+
+    @cached_property
+    def _whole(self) -> Codes:
+        return self[:]
+
+    @property
+    def indptr(self) -> Array:
+        return self._whole.indptr
+
+    @property
+    def indices(self) -> Array:
+        return self._whole.indices
+
+    @property
+    def values(self) -> Array:
+        return self._whole.values

@@ -18,14 +18,38 @@ the products are no larger than they have to be.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from pursuit.base.scaling import unit_rows
+from pursuit.base.tolerances import tolerances
 from pursuit.base.validation import Array
-from pursuit.kernels.pursuit import CONVERGED, GOING, STALLED
+from pursuit.encoding.block import Block, BlockEncoder
+from pursuit.encoding.codes import Codes
+from pursuit.encoding.methods import EncodingMethod
+from pursuit.encoding.plan import WORK_BYTES, Plan, Workload, possible_forms
+from pursuit.kernels.pursuit import (
+    CONVERGED,
+    GOING,
+    MAX_ITER,
+    STALLED,
+    Atoms,
+)
 
+EASY, HARD = 30.0, 1000.0
+"""Condition numbers of unit atoms up to which float32 is as good as float64, and from which on it
+pays to keep all earlier steps (``benchmarks/encode_accelerated.py`` measures both)."""
+_DOUBLE = np.dtype(np.float64)
+SMALL, LARGE, KNOWN = 16, 256, 1024
+"""Ranks up to which earlier steps are always kept, up to which they may be, and up to which it
+does not take too long to know a condition number."""
+COLUMN_BYTES = 2**19
+"""The coefficients of a block: few enough to stay in the cache."""
+PIECE = 4096
+"""Atoms that residuals are computed with at a time."""
 FEW = 1024
 """Up to so many atoms, and if there are fewer than dimensions, signals are projected first."""
 PROGRESS = 1 / 16
@@ -47,12 +71,7 @@ class Frame:
     @staticmethod
     def of(atoms: Array, dtype: np.dtype[Any]) -> Frame:
         """The atoms (n, d), divided by their norms, for work in a precision."""
-        unit = atoms.astype(np.float64)
-        top = np.maximum(unit.max(axis=1), -unit.min(axis=1))  # squares stay within the range
-        unit /= top[:, None]
-        lengths = np.sqrt(dot(unit.T, unit.T))
-        unit /= lengths[:, None]
-        norms = top * lengths
+        unit, norms = unit_rows(atoms.astype(np.float64))
         if len(atoms) >= atoms.shape[1] or len(atoms) > FEW:
             return Frame(unit.astype(dtype, copy=False), None, norms)
         basis, upper = np.linalg.qr(unit.T)
@@ -68,7 +87,7 @@ class Frame:
         rows = self.rows.astype(np.float64)
         n, r = rows.shape
         squares = np.linalg.eigvalsh(rows.T @ rows if r <= n else rows @ rows.T)
-        rounding = len(squares) * float(np.finfo(np.float64).eps) * squares[-1]
+        rounding = len(squares) * tolerances(_DOUBLE).rank * squares[-1]
         return float(np.sqrt(squares[-1] / squares[0])) if squares[0] > rounding else np.inf
 
 
@@ -192,21 +211,20 @@ class ConjugateBlock:
     def step(self) -> None:
         """One step of every run that has not ended."""
         held, way, dtype = self.held, self.held.way, self._rows.dtype
-        with np.errstate(all="ignore"):  # in columns that have ended
-            way *= (held.energy / held.before).astype(dtype)
-            way -= held.c
-            image = self._rows.T @ way
-            whole = dot(image, image)
-            self._earlier.take_off(way, image)
-            bend, slope = dot(image, image), dot(way, held.c)
-            moves = (bend > LOST * whole) & (slope < 0)
-            gamma = np.where(moves, -slope / bend, 0).astype(dtype)
-            self._earlier.add(way, image, np.where(moves, bend**-0.5, 0).astype(dtype))
-            held.coef += gamma * way
-            held.rest += gamma * image
-            held.before = held.energy
-            self.steps[held.signal[held.going]] += 1
-            self._look(~moves)
+        way *= (held.energy / held.before).astype(dtype)
+        way -= held.c
+        image = self._rows.T @ way
+        whole = dot(image, image)
+        self._earlier.take_off(way, image)
+        bend, slope = dot(image, image), dot(way, held.c)
+        moves = (bend > LOST * whole) & (slope < 0)
+        gamma = np.where(moves, -slope / bend, 0).astype(dtype)
+        self._earlier.add(way, image, np.where(moves, bend**-0.5, 0).astype(dtype))
+        held.coef += gamma * way
+        held.rest += gamma * image
+        held.before = held.energy
+        self.steps[held.signal[held.going]] += 1
+        self._look(~moves)
 
     def _look(self, spent: Array) -> None:
         """Slopes where the runs are now; those that have nothing left to do are looked into."""
@@ -239,3 +257,137 @@ def dot(a: Array, b: Array) -> Array:
     """The inner products of columns, summed in float64."""
     product: Array = np.einsum("nm,nm->m", a, b, dtype=np.float64)
     return product
+
+
+# The plan ----------------------------------------------------------------------------------
+
+
+def choose(
+    load: Workload, atoms: Atoms, method: EncodingMethod, nonnegative: bool
+) -> dict[str, Any]:
+    """Return what a plan says of the blocks: the same for any number of signals."""
+    possible_forms(load, ())  # it has no Gram matrix to do without
+    rows = atoms.rows
+    n, rank = load.n, min(load.n, load.d)
+    is_known = rank <= (LARGE if rows.dtype == _DOUBLE else KNOWN)
+    condition = Frame.of(rows, _DOUBLE).condition() if is_known else np.inf
+    memory, basis = memory_for(n, rank, condition), 8 * rank * (rank + n)
+    row = 8 * 8 * (n + rank) + (basis if memory else 0)
+    block = max(128, min(2048, COLUMN_BYTES // (8 * n) // 64 * 64))
+    precision = rows.dtype if condition <= EASY else _DOUBLE
+    kept = "all earlier steps kept, " if memory else ""
+    return {
+        "form": "products",
+        "block": max(1, min(block, WORK_BYTES // row)),
+        "text": f"two matrix products a step in {precision}, {kept}".rstrip(", "),
+        "memory": memory,
+        "work_dtype": precision,
+    }
+
+
+def memory_for(n: int, rank: int, condition: float) -> int:
+    """Return how many earlier steps are kept: as many as the rank where it pays, or none."""
+    is_kept = rank <= SMALL or (rank <= LARGE and condition > HARD)
+    return rank if is_kept and 64 * 8 * rank * (rank + n) <= WORK_BYTES else 0
+
+
+# Blocks of signals -------------------------------------------------------------------------
+
+
+def start(atoms: Atoms, plan: Plan, threads: int) -> Callable[[], ConjugateEncoder]:
+    """Do the dictionary's part; return what gives a thread its encoder of blocks."""
+    frame = Frame.of(atoms.rows, plan.work_dtype or plan.dtype)
+    return lambda: ConjugateEncoder(atoms, plan, frame)
+
+
+class ConjugateEncoder(BlockEncoder):
+    """All signals of a block take their steps together."""
+
+    def __init__(self, atoms: Atoms, plan: Plan, frame: Frame) -> None:
+        super().__init__(atoms, plan)
+        self.frame = frame
+
+    def __call__(self, block: Block) -> Codes:
+        x, norm2, targets2 = self.load(block)
+        zero = tolerances(self.plan.dtype).dual_norm * np.sqrt(norm2)
+        coordinates = self.frame.coordinates(x)
+        run = ConjugateBlock(self.frame, coordinates, zero, self.plan.memory)
+        run.end(np.flatnonzero(run.held.going & (norm2 <= targets2)), CONVERGED)
+        outside2 = np.maximum(norm2 - dot(coordinates, coordinates), 0)
+        for _ in range(self.plan.max_iter):
+            if not run.going:
+                break
+            block.raise_if_interrupted()
+            run.step()
+            if self.plan.has_target:
+                self._end_what_fits(run, x, norm2, targets2, outside2)
+        run.end(np.flatnonzero(run.held.going), MAX_ITER)
+        return self._collect(run, x, norm2)
+
+    def _end_what_fits(
+        self, run: ConjugateBlock, x: Array, norm2: Array, targets2: Array, outside2: Array
+    ) -> None:
+        """Only a residual of the code as it is written down counts as small enough."""
+        held, who = run.held, run.held.signal
+        at_least = dot(held.rest, held.rest) + outside2[who]
+        at_least -= 8 * tolerances(self.plan.dtype).dual_norm * norm2[who]
+        near = np.flatnonzero(held.going & (at_least <= targets2[who]))
+        if near.size:
+            left2 = self._left2(x[who[near]], self._written(held.coef[:, near].T))
+            run.end(near[left2 <= targets2[who[near]]], CONVERGED)
+
+    def _written(self, coef: Array) -> Array:
+        """Coefficients for the atoms of the user."""
+        written: Array = coef / (self.frame.norms * self.atoms.scale)
+        return written.astype(self.plan.dtype)
+
+    def _left2(self, x: Array, written: Array) -> Array:
+        """‖residual‖² of codes from its definition."""
+        rest = x.astype(np.float64)
+        for start in range(0, len(self.atoms.scale), PIECE):
+            here = slice(start, start + PIECE)
+            part = written[:, here] * self.atoms.scale[here]
+            rest -= part @ self.atoms.rows[here].astype(np.float64)
+        return dot(rest.T, rest.T)
+
+    def _collect(self, run: ConjugateBlock, x: Array, norm2: Array) -> Codes:
+        statuses, written = run.statuses, self._written(run.coef())
+        left2 = self._left2(x, written)
+        # No code is worse than none, though rounding may take a signal that is far from all atoms
+        # a last digit further.
+        some = written.any(axis=1)
+        worse = some & ~(left2 <= norm2)
+        written[worse] = 0
+        left2[worse | ~some] = norm2[worse | ~some]
+        statuses[worse] = STALLED
+        statuses[left2 <= tolerances(self.plan.dtype).dual_norm ** 2 * norm2] = CONVERGED
+        used = written != 0
+        indices = np.nonzero(used)[1].astype(np.int32)
+        ends = np.sqrt(left2), run.steps, statuses
+        return self.codes(used.sum(axis=1, dtype=np.int32), indices, written[used], *ends)
+
+
+def losses(atoms: Array, signals: Array, best: Array, most: int) -> tuple[Array, Array]:
+    """Σ over signals of f(x_t) − f* at t = 0, 1, … until all runs have ended, and their steps.
+
+    Parameters
+    ----------
+    atoms, signals, best
+        Rows: the atoms, the signals and their projections onto the span of the atoms.
+    most
+        The number of steps after which runs are left.
+    """
+    frame = Frame.of(atoms, _DOUBLE)
+    zero = tolerances(_DOUBLE).dual_norm * np.linalg.norm(signals, axis=1)
+    n, rank = len(atoms), min(atoms.shape)
+    memory = memory_for(n, rank, frame.condition() if rank <= LARGE else np.inf)
+    run = ConjugateBlock(frame, frame.coordinates(signals), zero, memory)
+    end, values = frame.coordinates(best).T, []
+    for t in range(most + 1):
+        rest = run.coef() @ frame.rows - end
+        values.append(0.5 * float(np.vdot(rest, rest)))
+        if t == most or not run.going:
+            break
+        with np.errstate(all="ignore"):  # as in `encode`
+            run.step()
+    return np.array(values), run.steps

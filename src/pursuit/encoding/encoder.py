@@ -5,6 +5,9 @@ from __future__ import annotations
 import copy
 import os
 import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from importlib import import_module
 from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
@@ -14,30 +17,36 @@ from pursuit.base.cores import thread_count
 from pursuit.base.errors import InputError
 from pursuit.base.progress import bar
 from pursuit.base.threads import single_threaded_blas
-from pursuit.base.validation import Array, count, extent, flag, non_negative, one_of, shown
-from pursuit.encoding.chunks import DaskArray
-from pursuit.encoding.codes import Codes
-from pursuit.encoding.limits import Limits, limits
-from pursuit.encoding.offered import OFFERED, Offered
-from pursuit.encoding.plan import GRAM_BYTES, Form, Task
-from pursuit.encoding.rows import SignalRows
-from pursuit.encoding.sources import UNKNOWN, open_signals
+from pursuit.base.validation import (
+    Array,
+    count,
+    extent,
+    flag,
+    float_type,
+    non_negative,
+    one_of,
+    plain_array,
+    shown,
+)
+from pursuit.encoding.codes import Codes, CodesBuffer
+from pursuit.encoding.methods import find_method
+from pursuit.encoding.plan import FORMS, GRAM_BYTES, Plan, Workload, expected_steps
+from pursuit.encoding.signals import UNKNOWN, SignalRows, open_signals
+from pursuit.encoding.stream import encode_stream
 
 if TYPE_CHECKING:
-    from pursuit.encoding.job import Job
+    from pursuit.encoding.block import BlockEncoders
+    from pursuit.encoding.chunks import DaskArray
     from pursuit.encoding.lazy import LazyCodes
-    from pursuit.encoding.prepared import Prepared
-
-METHODS = tuple(OFFERED)
-FORMS = tuple(map(str, Form))
+    from pursuit.kernels.pursuit import Atoms
 
 
 class Encoder:
     """`encode` with a dictionary that is prepared once: scales, Gram matrix, plan.
 
     An encoder is called with signals, again and again, from any number of threads. It keeps a copy
-    of the atoms. It can be pickled: they go along, and are prepared anew where they arrive, for the
-    threads that a process may use there.
+    of the atoms. It can be pickled: they go along, and are prepared again where they arrive, for
+    the threads that a process may use there.
 
     Parameters
     ----------
@@ -79,24 +88,19 @@ class Encoder:
         form: str | None = None,
         gram_bytes: int = GRAM_BYTES,
     ) -> None:
-        known = _known_set(atoms)
-        self.nonnegative = known is not None and known.one_sided
-        if known is not None and not (known.penalty.free or self.nonnegative):
+        finite = _finite_set(atoms)
+        self.nonnegative = finite is not None and finite.one_sided
+        if finite is not None and not (finite.penalty.free or self.nonnegative):
             raise InputError(f"atoms: encode has no penalty but that of a Cone; got {atoms!r}")
-        self.method = known_method(method, self.nonnegative)
-        if flag("forward_only", forward_only):
-            self.method = only_forward(self.method, self.nonnegative)
-        self.unit_atoms = flag("unit_atoms", unit_atoms) and not self.method.forward_only
-        # The compiled part is loaded here: importing this module costs nothing.
-        from pursuit.encoding.job import Goal
-        from pursuit.encoding.prepare import real_rows
-
+        is_forward = flag("forward_only", forward_only)
+        self.method = find_method(method, self.nonnegative, is_forward)
+        self.unit_atoms = flag("unit_atoms", unit_atoms) and not is_forward
         thread_count(threads)  # what is wrong is said at once, here and below
-        self._asked = threads
-        self._goal = Goal(_tolerance("rtol", rtol), _tolerance("atol", atol))
-        given = real_rows("atoms", atoms) if known is None else known.matrix
-        self.shape = given.shape[1:] if known is None else known.shape
-        self.matrix = given.reshape(len(given), -1)
+        self._threads = threads
+        self._rtol, self._atol = _tolerance("rtol", rtol), _tolerance("atol", atol)
+        rows = _real_rows(atoms) if finite is None else finite.matrix
+        self.shape = rows.shape[1:] if finite is None else finite.shape
+        self.matrix = rows.reshape(len(rows), -1)
         self.expected = UNKNOWN if expected is None else extent("expected", expected)
         self._form = None if form is None else one_of("form", form, FORMS)
         self._gram_bytes = count("gram_bytes", gram_bytes)
@@ -109,15 +113,15 @@ class Encoder:
     def _keep_atoms(self) -> None:
         """Later calls are for the atoms as they are now, whatever becomes of the array."""
         self.matrix = self.matrix.copy()
-        self.job(self.matrix)
+        self.plan(self.matrix.dtype)
 
     def _forget(self) -> None:
         self._lock, self._process = threading.Lock(), os.getpid()
-        self._jobs: dict[np.dtype[Any], Job] = {}
-        self._prepared: dict[np.dtype[Any], Prepared] = {}
+        self._prepared: dict[np.dtype[Any], tuple[Atoms, Plan]] = {}
+        self._encoders: dict[np.dtype[Any], BlockEncoders] = {}
 
     def __getstate__(self) -> dict[str, Any]:
-        made = {"_lock", "_process", "_jobs", "_prepared"}
+        made = {"_lock", "_process", "_prepared", "_encoders"}
         return {name: value for name, value in vars(self).items() if name not in made}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -125,9 +129,9 @@ class Encoder:
         self._forget()
 
     def with_threads(self, threads: int) -> Encoder:
-        """The same with another number of threads, not prepared yet."""
+        """Return the same with another number of threads, not prepared yet."""
         other = copy.copy(self)  # without what is prepared: see __getstate__
-        other._asked = threads
+        other._threads = threads
         return other
 
     def __len__(self) -> int:
@@ -136,18 +140,18 @@ class Encoder:
 
     def __repr__(self) -> str:
         n, d = self.matrix.shape
-        job = self.job(self.matrix)
-        return f"Encoder: {n:,} atoms × {d:,}, {job.description}; {job.plan}"
+        plan = self.plan(self.matrix.dtype)
+        return f"Encoder: {n:,} atoms × {d:,}, {plan.description}; {plan}"
 
     @property
     def threads(self) -> int:
         """Python threads of a call in this process."""
-        return thread_count(self._asked)
+        return thread_count(self._threads)
 
     @property
     def block(self) -> int:
         """Signals that are worked on together, if they are of the type of the atoms."""
-        return self.job(self.matrix).plan.block
+        return self.plan(self.matrix.dtype).block
 
     # Calls -----------------------------------------------------------------------------------
 
@@ -175,10 +179,16 @@ class Encoder:
         progress: bool | None = None,
     ) -> Codes | LazyCodes:
         """The codes of signals; arguments are those of `encode`."""
-        rows = self.open(signals)
+        rows = open_signals(signals, self.shape)
         self._expect(rows)
         _check_target(out, flag("resume", resume), flag("overwrite", overwrite))
-        return self._encode(rows, out, resume, overwrite, progress)
+        with _working():
+            lazy: LazyCodes | None = rows.lazy_codes(self) if out is None else None
+            if lazy is not None:
+                return lazy
+            if out is not None or rows.array is None:
+                return encode_stream(self, rows, out, resume, overwrite, progress)
+            return self._encode(rows.array, 0, progress)
 
     def _expect(self, rows: SignalRows) -> None:
         """The plan is for all calls together."""
@@ -189,105 +199,95 @@ class Encoder:
         They are the bits that the whole would have there, if the part begins at a multiple of
         `block` rows and ends at one, or at the end of the whole. Messages count rows in the whole.
         """
-        rows = self.open(signals)
+        rows = open_signals(signals, self.shape)
         if rows.array is None:
             raise InputError(f"signals: expected an array as a part of a whole, got {rows.kind}")
-        block = self.job(rows).plan.block
+        block = self.plan(rows.dtype).block
         if count("first", first) % block:
             raise InputError(f"first: expected a multiple of {block}, the block, got {first}")
-        pieces = self.prepared(rows).run(rows.array, first // block)
-        return self.joined(pieces, rows)
+        with _working():
+            return self._encode(rows.array, first // block, progress=False)
 
-    def open(self, signals: object) -> SignalRows:
-        """Signals as rows for these atoms, an iterator as its blocks."""
-        return open_signals(signals, self.shape)
+    def _encode(self, array: Array, number: int, progress: bool | None) -> Codes:
+        """Return the codes of an array, whose first block has a number in the whole."""
+        encoders, plan = self.encoders(array.dtype), self.plan(array.dtype)
+        block = plan.block
+        buffer = CodesBuffer(len(array), block, plan.width, plan.dtype)
 
-    def _encode(
-        self,
-        rows: SignalRows,
-        out: str | os.PathLike[str] | None,
-        resume: bool,
-        overwrite: bool,
-        progress: bool | None,
-    ) -> Codes | LazyCodes:
-        if out is None and rows.chunks is not None and rows.chunks.lazy:
-            from pursuit.encoding.lazy import lazy_codes
+        def rows(k: int) -> Array:
+            return array[(k - number) * block : (k - number + 1) * block]
 
-            return lazy_codes(self, rows.chunks)
-        from pursuit.encoding import stream
+        def take(k: int, signals: Array, codes: Codes) -> None:
+            buffer.put(k - number, codes)
 
-        with single_threaded_blas:  # once for all the steps that ask for it
-            if out is not None or rows.array is None:
-                order = stream.Order(self, rows)
-                return stream.encode_stream(order, out, resume, overwrite, progress)
-            prepared = self.prepared(rows)
-            blocks = -(-rows.seen // prepared.job.plan.block)
-            with bar("encode", blocks, progress) as shown:
-                pieces = prepared.run(rows.array, bar=shown)
-            return self.joined(pieces, rows)
-
-    def joined(self, pieces: list[Any], rows: SignalRows) -> Codes:
-        """The codes of all blocks."""
-        job = self.job(rows)
-        return Codes.join(pieces, len(self), job.description, str(job.plan), self.threads)
+        blocks = -(-len(array) // block)
+        with bar("encode", blocks, progress) as shown:
+            encoders.each(range(number, number + blocks), rows, take, shown)
+        return buffer.join(self.threads)
 
     # What is prepared -------------------------------------------------------------------------
 
-    def prepared(self, rows: SignalRows) -> Prepared:
-        """The dictionary, ready for signals of this type."""
-        from pursuit.encoding.prepared import Prepared
+    def plan(self, dtype: np.dtype[Any]) -> Plan:
+        """Return what is done to signals of a type."""
+        with self._alone():
+            return self._prepare(self._common(dtype))[1]
 
-        job = self.job(rows)
-        with self._alone(), single_threaded_blas:
-            if job.dtype not in self._prepared:
-                self._prepared[job.dtype] = Prepared(job, self._asked)
-            return self._prepared[job.dtype]
+    def encoders(self, dtype: np.dtype[Any]) -> BlockEncoders:
+        """Return the encoders of blocks of signals of a type, the dictionary's part being done."""
+        dtype = self._common(dtype)
+        with self._alone():
+            if dtype not in self._encoders:
+                atoms, plan = self._prepare(dtype)
+                make = self.method.module.start(atoms, plan, self.threads)
+                made = _compiled("block").BlockEncoders(make, atoms, plan, self._threads)
+                self._encoders[dtype] = made
+            return self._encoders[dtype]
 
-    def job(self, rows: SignalRows | Array) -> Job:
-        """What is done to signals of this type, and how."""
-        from pursuit.encoding.prepare import common_type
+    def _common(self, dtype: np.dtype[Any]) -> np.dtype[Any]:
+        """Return float32 where signals and atoms are, else float64."""
+        return np.result_type(float_type(dtype), float_type(self.matrix.dtype))
 
-        dtype = common_type(rows.dtype, self.matrix.dtype)
-        with self._alone(), single_threaded_blas:
-            if dtype not in self._jobs:
-                self._jobs[dtype] = self._job(dtype)
-            return self._jobs[dtype]
-
-    def _alone(self) -> threading.Lock:
-        """The lock of this process: one that a thread held in a fork's parent opens no more."""
+    @contextmanager
+    def _alone(self) -> Iterator[None]:
+        """Hold the lock of this process: one that a thread held in a fork's parent opens no
+        more."""
         if self._process != os.getpid():
             self._lock, self._process = threading.Lock(), os.getpid()
-        return self._lock
+        with self._lock, _working():
+            yield
 
-    def _job(self, dtype: np.dtype[Any]) -> Job:
-        from pursuit.encoding.job import Job, kernel_rules
-        from pursuit.encoding.prepare import equal_to_earlier, prepare_atoms
+    def _prepare(self, dtype: np.dtype[Any]) -> tuple[Atoms, Plan]:
+        """Return the atoms and the plan of a precision."""
+        if dtype not in self._prepared:
+            arguments = dtype, self.unit_atoms, self.nonnegative, self.threads
+            atoms = _compiled("block").prepare_atoms(self.matrix, *arguments)
+            self._prepared[dtype] = atoms, self._plan(atoms, dtype)
+        return self._prepared[dtype]
 
-        ends = self._limits()
-        how = self.unit_atoms, self.threads, self.method.any_scale
-        atoms, scale = prepare_atoms(self.matrix, dtype, *how)
-        return Job(
-            atoms=atoms,
-            twins=equal_to_earlier(atoms, self.nonnegative),
-            scale=scale,
-            rules=kernel_rules(ends, dtype),
-            goal=self._goal,
-            method=self.method,
+    def _plan(self, atoms: Atoms, dtype: np.dtype[Any]) -> Plan:
+        n_nonzero, max_iter, width = self._limits()
+        steps = expected_steps(n_nonzero, max_iter, width, self.method.orthogonal)
+        sizes = self.expected, *self.matrix.shape, steps, width, dtype.itemsize
+        load = Workload(*sizes, self.method.orthogonal, self._gram_bytes, self._form)
+        return Plan(
+            method=self.method.name,
             nonnegative=self.nonnegative,
+            orthogonal=self.method.orthogonal,
+            forward_only=self.method.forward_only,
+            dtype=dtype,
+            n_nonzero=n_nonzero,
+            max_iter=max_iter,
+            width=width,
+            rtol=self._rtol,
+            atol=self._atol,
             seed=self._seed,
-            plan=self.method.plan(self._task(ends, dtype), atoms.rows, self.nonnegative),
+            **self.method.module.choose(load, atoms, self.method, self.nonnegative),
         )
 
-    def _limits(self) -> Limits:
+    def _limits(self) -> tuple[int, int, int]:
         n, d = self.matrix.shape
-        return limits(self.method, (n, d), *self._counts, self._goal.given)
-
-    def _task(self, ends: Limits, dtype: np.dtype[Any]) -> Task:
-        n, d = self.matrix.shape
-        steps, size = ends.expected_steps, dtype.itemsize
-        sizes = self.expected, n, d, steps, ends.width, size
-        form = None if self._form is None else Form[self._form.upper()]
-        return Task(*sizes, self.method.orthogonal, self._gram_bytes, form)
+        has_target = self._rtol is not None or self._atol is not None
+        return self.method.limits((n, d), *self._counts, has_target)
 
 
 class OneCall(Encoder):
@@ -301,8 +301,20 @@ class OneCall(Encoder):
         self.expected = UNKNOWN if rows.total is None else rows.total
 
 
-def _known_set(atoms: object) -> FiniteAtoms | None:
-    """A set whose atoms can be listed; None: an array."""
+@contextmanager
+def _working() -> Iterator[None]:
+    """Let kernels and products decide what a number out of range means, on one BLAS thread."""
+    with np.errstate(all="ignore"), single_threaded_blas:
+        yield
+
+
+def _compiled(name: str) -> Any:
+    """Return a module of this package that needs the compiler: loaded when first asked for."""
+    return import_module(f"pursuit.encoding.{name}")
+
+
+def _finite_set(atoms: object) -> FiniteAtoms | None:
+    """Return a set whose atoms can be listed; None: an array."""
     if isinstance(atoms, FiniteAtoms):
         return atoms
     if hasattr(atoms, "lmo"):
@@ -313,27 +325,16 @@ def _known_set(atoms: object) -> FiniteAtoms | None:
     return None
 
 
-def known_method(name: object, nonnegative: bool) -> Offered:
-    """The method of a name, if it can encode."""
-    if not isinstance(name, str) or name not in OFFERED:
-        from pursuit.methods import full_name
-
-        name = one_of("method", full_name(name), METHODS)
-    if nonnegative and not OFFERED[name].one_sided:
-        able = " or ".join(other.name for other in OFFERED.values() if other.one_sided)
-        raise InputError(f"method: expected {able} over a Cone, got {name!r}")
-    return OFFERED[name]
-
-
-def only_forward(method: Offered, nonnegative: bool) -> Offered:
-    """A method whose coefficients only grow, where that has a meaning."""
-    forward = method.only_forward()
-    if forward is None or not nonnegative:
-        over = "a Cone" if nonnegative else "atoms of both signs"
+def _real_rows(atoms: object) -> Array:
+    """Return atoms as an array with at least two dimensions; entries are not read."""
+    array = plain_array("atoms", atoms)
+    if array.ndim < 2:
         raise InputError(
-            f"forward_only: expected matching-pursuit over a Cone, got {method.name} over {over}"
+            f"atoms: expected rows, an array of at least 2 dimensions, got shape {array.shape}"
         )
-    return forward
+    if array.size == 0:
+        raise InputError(f"atoms: expected at least one entry, got shape {array.shape}")
+    return array
 
 
 def _check_target(out: object, resume: bool, overwrite: bool) -> None:

@@ -1,4 +1,5 @@
-"""Codes that are not computed yet: a dask graph with a task for each chunk of signals."""
+"""Codes by Dask: lazy ones, a graph with a task for each chunk of signals, and chunk by chunk on
+their way into a folder."""
 
 from __future__ import annotations
 
@@ -8,20 +9,28 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-import dask
-import dask.array as da
 import numpy as np
-from dask.base import tokenize
 
-from pursuit.base.cluster import SharedValue, graphs_up_to, in_words, require, shared_node
+from pursuit.base.cluster import (
+    SharedValue,
+    each_result,
+    graphs_up_to,
+    held_node,
+    in_words,
+    require,
+    shared_node,
+)
 from pursuit.base.errors import InputError
 from pursuit.base.validation import Array
-from pursuit.encoding.chunks import Chunks
 from pursuit.encoding.codes import Codes, decoder
-from pursuit.encoding.columns import Row, columns_of, fixed_width
+from pursuit.encoding.folder import Row, columns_of, fixed_width, signals_checksum
 
 if TYPE_CHECKING:
+    import dask.array as da
+
+    from pursuit.encoding.chunks import Chunks
     from pursuit.encoding.encoder import Encoder
+    from pursuit.encoding.stream import Sink, Throughput
 
 GRAPH_BYTES = 10 * 2**20
 """The size of graph that Dask warns of."""
@@ -95,6 +104,8 @@ class LazyCodes:
         shape: tuple[int, ...],
     ) -> da.Array:
         """function(codes, *arguments) of the codes of each chunk, with rows of a shape."""
+        import dask.array as da
+
         return da.map_blocks(
             function,
             self.parts,
@@ -107,6 +118,8 @@ class LazyCodes:
     def __matmul__(self, atoms: object) -> da.Array:
         """The approximations, as a dask array: one row for each signal, in the shape of an atom."""
         rows, shape = decoder(atoms, self.n_atoms)
+        from dask.base import tokenize
+
         shared = shared_node(SharedValue(tokenize(rows), rows.reshape(len(rows), *shape)))
         dtype = np.result_type(self.dtype, rows.dtype)
         return self._blocks(_product_of, shared, dtype=dtype, shape=shape)
@@ -115,6 +128,8 @@ class LazyCodes:
 
     def compute(self, **options: Any) -> Codes:
         """The codes, in memory; options are those of ``dask.compute``."""
+        import dask
+
         with self._computing():
             codes: Codes = dask.compute(self, **options)[0]
         return codes
@@ -125,6 +140,8 @@ class LazyCodes:
 
     def persist(self, **options: Any) -> LazyCodes:
         """The same, computed and kept where it was computed."""
+        import dask
+
         with self._computing():
             kept: LazyCodes = dask.persist(self, **options)[0]
         return kept
@@ -137,6 +154,8 @@ class LazyCodes:
 
     def to_zarr(self, store: str | os.PathLike[str], **options: Any) -> None:
         """Write the five arrays to a new zarr group; what it is about goes to its attributes."""
+        import dask.array as da
+
         zarr = require("zarr", "writing a zarr group")
         rows = max(self.parts.chunks[0])
         path = os.fspath(store) if isinstance(store, os.PathLike) else store
@@ -171,8 +190,13 @@ class LazyCodes:
     def __dask_tokenize__(self) -> Any:
         return "LazyCodes", self.parts.name
 
-    __dask_optimize__ = staticmethod(da.Array.__dask_optimize__)
-    __dask_scheduler__ = staticmethod(da.Array.__dask_scheduler__)
+    @property
+    def __dask_optimize__(self) -> Any:
+        return type(self.parts).__dask_optimize__
+
+    @property
+    def __dask_scheduler__(self) -> Any:
+        return type(self.parts).__dask_scheduler__
 
     def __dask_postcompute__(self) -> tuple[Callable[..., Codes], tuple[Any, ...]]:
         return _joined, ()
@@ -212,21 +236,16 @@ class LazyCodes:
 
 def lazy_codes(encoder: Encoder, signals: Chunks) -> LazyCodes:
     """The codes of signals in chunks, to be computed when they are asked for."""
-    job = encoder.job(signals)
-    parts = encoded(signals.cut(job.plan.block), shared_node(shared_encoder(encoder)))
-    return LazyCodes(
-        parts,
-        len(encoder),
-        job.plan.width,
-        job.dtype,
-        job.description,
-        str(job.plan),
-        encoder.matrix.nbytes,
-    )
+    plan = encoder.plan(signals.dtype)
+    parts = encoded(signals.cut(plan.block), shared_node(shared_encoder(encoder)))
+    description = plan.width, plan.dtype, plan.description, str(plan)
+    return LazyCodes(parts, len(encoder), *description, encoder.matrix.nbytes)
 
 
 def shared_encoder(encoder: Encoder) -> SharedValue:
     """An encoder for tasks: each has one thread, and each process prepares the dictionary once."""
+    from dask.base import tokenize
+
     single = encoder.with_threads(1)
     single.matrix = encoder.matrix.copy()  # whatever becomes of the array before they run
     return SharedValue(tokenize(single.__getstate__()), single)
@@ -239,6 +258,8 @@ def encoded(rows: da.Array, shared: Any) -> da.Array:
 
 def map_chunks(function: Callable[..., Any], rows: da.Array, *arguments: object) -> da.Array:
     """function(chunk, *arguments) of each chunk of rows: a dask array of shape (m,)."""
+    import dask.array as da
+
     chunks, meta = (rows.chunks[0],), np.empty(0, object)
     return da.map_blocks(function, rows, *arguments, drop_axis=1, chunks=chunks, meta=meta)
 
@@ -264,7 +285,7 @@ def check_chunk(rows: Array, dtype: np.dtype[Any], block_info: Any) -> int:
 
 
 def _column_of(codes: Codes, name: str, row: Row) -> Array:
-    return fixed_width(codes.piece(), name, row)
+    return fixed_width(codes, name, row)
 
 
 def _product_of(codes: Codes, shared: SharedValue) -> Array:
@@ -273,8 +294,7 @@ def _product_of(codes: Codes, shared: SharedValue) -> Array:
 
 
 def _joined(parts: list[Codes]) -> Codes:
-    first = parts[0]
-    return Codes.join([part.piece() for part in parts], first.n_atoms, first.method, first.plan)
+    return Codes.join(parts)
 
 
 def _rebuilt(
@@ -282,3 +302,74 @@ def _rebuilt(
 ) -> LazyCodes:
     parts = rebuild(graph, *arguments, **({} if rename is None else {"rename": rename}))
     return replace(codes, parts=parts)
+
+
+# Into a folder ---------------------------------------------------------------------------------
+
+
+def encode_chunks(encoder: Encoder, signals: Chunks, sink: Sink, rate: Throughput) -> None:
+    """Encode the blocks that a sink does not have: a task for each chunk, some at a time."""
+    plan = encoder.plan(signals.dtype)
+    block, dtype, blocks = plan.block, plan.dtype, -(-signals.seen // plan.block)
+    there = np.array([sink.has(number) for number in range(blocks)])
+    # Where blocks that are there end or begin, a chunk does: no block is made again.
+    rows = signals.cut(block, (np.flatnonzero(np.diff(there)) + 1) * block)
+    first = np.cumsum([0, *rows.chunks[0]])[:-1] // block
+    is_finished = there[first]
+    if is_finished.any():
+        checksums = map_chunks(_checksums, rows, rows.dtype, dtype, block)
+        for place, found in _results(checksums, np.flatnonzero(is_finished)):
+            _verify(sink, found, int(first[place]), block, rows.chunks[0][place])
+    if not is_finished.all():
+        shared = held_node(shared_encoder(encoder))
+        parts = map_chunks(_encode, rows, shared, rows.dtype, dtype, block)
+        for place, (codes, found) in _results(parts, np.flatnonzero(~is_finished)):
+            _keep(sink, codes, found, int(first[place]), block)
+            rate.add(-(-len(codes) // block))
+
+
+def _results(parts: Any, places: Array) -> Iterator[tuple[int, Any]]:
+    """(place, result) of some chunks of a dask array, in the order in which they are finished."""
+    from dask.utils import ensure_dict
+
+    keys = [parts.__dask_keys__()[place] for place in places]
+    graph: dict[Any, Any] = ensure_dict(parts.__dask_optimize__(parts.__dask_graph__(), keys))
+    for number, result in each_result(graph, keys):
+        yield int(places[number]), result
+
+
+def _verify(sink: Sink, checksums: list[int], first: int, block: int, rows: int) -> None:
+    """Compare the blocks of a chunk with what they were encoded from."""
+    for place, checksum in enumerate(checksums):
+        sink.verify(first + place, min(block, rows - place * block), checksum)
+
+
+def _keep(sink: Sink, codes: Codes, checksums: list[int], first: int, block: int) -> None:
+    """Keep the codes of a chunk, block by block."""
+    for place, checksum in enumerate(checksums):
+        sink.keep(first + place, codes[place * block : (place + 1) * block], checksum)
+
+
+# What workers do -----------------------------------------------------------------------------
+
+
+def _encode(
+    rows: Array,
+    shared: SharedValue,
+    given: np.dtype[Any],
+    dtype: np.dtype[Any],
+    block: int,
+    block_info: Any = None,
+) -> tuple[Codes, list[int]]:
+    """The codes of a chunk, and the checksum of the signals of each of its blocks."""
+    codes = encode_chunk(rows, shared, given, block_info)
+    return codes, _checksums(rows, given, dtype, block, block_info)
+
+
+def _checksums(
+    rows: Array, given: np.dtype[Any], dtype: np.dtype[Any], block: int, block_info: Any = None
+) -> list[int]:
+    """The checksum of the signals of each block of a chunk."""
+    check_chunk(rows, given, block_info)
+    starts = range(0, len(rows), block)
+    return [signals_checksum(rows[start : start + block], dtype) for start in starts]

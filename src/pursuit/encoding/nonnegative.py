@@ -1,44 +1,39 @@
-"""Exact non-negative least squares for many signals and one set of atoms.
+"""Exact least squares with coefficients of at least zero, and of sum one, for many signals.
 
-Users meet these through `pursuit.unmixing.unmix`. Blocks of a fixed size run on threads: one
-product gives the correlations of a block, a compiled active set its coefficients, and one
-correction from the residuals makes up for what the Gram matrix loses in digits. Without a sum to
-keep to, the active set is orthogonal pursuit over the cone of the atoms.
+Users meet these through `pursuit.unmixing.unmix`. Where the sum is free, it is orthogonal pursuit
+over the cone of the atoms that is left to its end. Else blocks of a fixed size run on threads: one
+product gives the correlations of a block, a compiled active set its coefficients, and one step of
+iterative refinement from the residuals gives back what the Gram matrix loses in digits.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from pursuit.atoms.cone import Cone
 from pursuit.base.cores import thread_count
 from pursuit.base.errors import InputError
 from pursuit.base.progress import bar
+from pursuit.base.scaling import check_range
+from pursuit.base.status import Status
 from pursuit.base.threads import for_each_block, new_halt, single_threaded_blas
-from pursuit.base.validation import Array
-from pursuit.encoding.codes import Codes
-from pursuit.encoding.job import Goal, Job, kernel_rules
-from pursuit.encoding.limits import Limits
-from pursuit.encoding.offered import OFFERED, UNLIMITED
-from pursuit.encoding.plan import Form, Plan
-from pursuit.encoding.prepare import common_type, equal_to_earlier, prepare_atoms, real_rows
-from pursuit.encoding.prepared import Prepared
+from pursuit.base.tolerances import tolerances
+from pursuit.base.validation import Array, real_array
+from pursuit.encoding.encoder import Encoder
 from pursuit.kernels import nonnegative as kernels
-from pursuit.kernels.cone import STEPS_PER_ATOM
 
 BLOCK = 1024
 """Signals worked on together, whatever the number of threads."""
-ULPS = 256
-"""Units in the last place of their coefficients that atoms have to be apart, at unit norm."""
 _DOUBLE = np.dtype(np.float64)
 
 
 class Fits(NamedTuple):
-    """Coefficients (m, n) in the scale of the atoms as given, ‖signal − fit‖, and whether each
-    signal came to its end (see `pursuit.kernels.cone.STEPS_PER_ATOM`)."""
+    """Coefficients (m, n) for the atoms as given, ‖signal − fit‖, and whether each signal came to
+    its end."""
 
     coefficients: Array
     residual_norms: Array
@@ -50,8 +45,7 @@ def nonnegative_fits(
 ) -> Fits:
     """argmin ‖y − a Z‖ over a ≥ 0 for every row y of `signals`, exactly.
 
-    Atoms are divided by their norms and signals by powers of two on the way in: units change no
-    digit that matters. Of atoms that depend on each other some are left at zero.
+    Of atoms that depend on each other some are left at zero.
 
     Parameters
     ----------
@@ -62,46 +56,12 @@ def nonnegative_fits(
     progress
         As in `encode`.
     """
-    rows, matrix = _checked(signals, atoms)
-    workers = thread_count(threads)
-    job = _whole_cone(rows, matrix, workers)
-    with bar("least squares", -(-len(rows) // BLOCK), progress) as shown:
-        pieces = Prepared(job, workers).run(rows, bar=shown)
-    codes = Codes.join(pieces, len(matrix), job.description, str(job.plan))
-    coefficients: Array = codes.toarray()
-    finished = codes.iterations < STEPS_PER_ATOM * (job.width + 1)
-    dtype = common_type(rows.dtype, matrix.dtype)
-    with np.errstate(over="ignore"):
-        written = coefficients.astype(dtype, copy=False)
-    endless = np.flatnonzero(~np.isfinite(written).all(axis=1))
-    if endless.size:
-        raise InputError(
-            f"signals: the coefficients of signal {endless[0]} are outside the range of {dtype}; "
-            "expected signals and atoms of nearer scales"
-        )
-    return Fits(written, codes.residual_norms, finished)
-
-
-def _whole_cone(rows: Array, matrix: Array, workers: int) -> Job:
-    """Orthogonal pursuit over the cone of the atoms that is left to its end."""
-    unit, scale = prepare_atoms(matrix, _DOUBLE, True, workers)
-    twins = equal_to_earlier(unit, signed=True)
-    ends = Limits(UNLIMITED, UNLIMITED, min(matrix.shape))
-    plan = Plan(Form.GRAM, BLOCK, ends.width, len(matrix) ** 2 * _DOUBLE.itemsize)
-    # Coefficients of atoms that are near to each other are large: no larger than can be written.
-    apart = ULPS * float(np.finfo(common_type(rows.dtype, matrix.dtype)).eps)
-    return Job(
-        atoms=unit,
-        twins=twins,
-        scale=scale,
-        rules=kernel_rules(ends, _DOUBLE),
-        goal=Goal(None, None),
-        method=OFFERED["orthogonal"],
-        nonnegative=True,
-        seed=0,
-        plan=plan,
-        apart=apart,
-    )
+    rows, matrix, dtype = _checked(signals, atoms)
+    cone = Cone(matrix.astype(_DOUBLE, copy=False))
+    encoder = Encoder(cone, n_nonzero=min(matrix.shape), threads=threads, expected=len(rows))
+    codes = encoder(rows, progress=progress)
+    finished = codes.statuses != Status.STALLED.code
+    return Fits(codes.toarray().astype(dtype, copy=False), codes.residual_norms, finished)
 
 
 def simplex_fits(
@@ -115,123 +75,84 @@ def simplex_fits(
 
     Parameters are those of `nonnegative_fits`.
     """
-    rows, matrix = _checked(signals, atoms)
-    frame = _CentredAtoms.of(matrix)
+    rows, matrix, dtype = _checked(signals, atoms)
+    frame = _CenteredAtoms.of(matrix)
     m, n = len(rows), len(matrix)
-    found = Fits(
-        np.empty((m, n), common_type(rows.dtype, matrix.dtype)), np.empty(m), np.empty(m, bool)
-    )
-    blocks, halt = -(-m // BLOCK), new_halt()
+    fits = Fits(np.empty((m, n), dtype), np.empty(m), np.empty(m, bool))
+    blocks, flag = -(-m // BLOCK), new_halt()
 
     def start() -> Callable[[int], None]:
-        room = kernels.room_for(n)
-        return lambda number: _do_block(frame, rows, number, found, room, halt)
+        t = tolerances(_DOUBLE)
+        scratch = kernels.fit_scratch(n, t.dependent, 8 * t.dual_norm)
+        return lambda number: _fit_block(frame, rows, number, fits, scratch, flag)
 
-    with bar("least squares", blocks, progress) as shown:
-        for_each_block(blocks, start, thread_count(threads), shown, halt=halt)
-    return found
+    with np.errstate(all="ignore"), bar("least squares", blocks, progress) as shown:
+        for_each_block(blocks, start, thread_count(threads), shown, halt=flag)
+    return fits
 
 
 @dataclass(frozen=True, eq=False)
-class _CentredAtoms:
-    """Atoms over a power of two and around their mean, and their Gram matrix, made definite."""
+class _CenteredAtoms:
+    """Atoms around their mean, and their Gram matrix, made definite."""
 
-    exponent: int
-    centre: Array
+    center: Array
     atoms: Array
     gram: Array
 
     @staticmethod
-    def of(matrix: Array) -> _CentredAtoms:
-        given = np.ascontiguousarray(matrix, _DOUBLE)
-        if not np.isfinite(given).all():
-            raise InputError("atoms: expected finite numbers")
-        exponent = _exponent_of_spread(given)
-        centre = np.ldexp(given, -exponent).mean(axis=0)
-        atoms = np.ldexp(given, -exponent) - centre
+    def of(matrix: Array) -> _CenteredAtoms:
+        center = matrix.mean(axis=0, dtype=_DOUBLE)
+        atoms = np.ascontiguousarray(matrix - center)
         with single_threaded_blas:
             gram = atoms @ atoms.T
         gram += gram.diagonal().max() or 1.0
-        return _CentredAtoms(exponent, centre, atoms, gram)
-
-    def signals(self, chunk: Array, start: int) -> tuple[Array, Array]:
-        """Signals in this frame, and their norms there."""
-        with np.errstate(over="ignore", invalid="ignore"):
-            x = np.ldexp(chunk.astype(_DOUBLE), -self.exponent) - self.centre
-            norms = np.linalg.norm(x, axis=1)
-        _refuse_far(norms, chunk, start)
-        return x, norms
+        return _CenteredAtoms(center, atoms, gram)
 
 
-def _do_block(
-    frame: _CentredAtoms,
+def _fit_block(
+    frame: _CenteredAtoms,
     rows: Array,
     number: int,
-    found: Fits,
-    room: kernels.FitScratch,
-    halt: Array,
+    fits: Fits,
+    scratch: kernels.FitScratch,
+    flag: Array,
 ) -> None:
     here, atoms = slice(number * BLOCK, (number + 1) * BLOCK), frame.atoms
-    x, norms = frame.signals(rows[here], here.start)
+    x = rows[here] - frame.center
+    norms = np.linalg.norm(x, axis=1)
     shares = np.zeros((len(x), len(atoms)))
-    kernels.simplex(frame.gram, x @ atoms.T, norms, shares, found.finished[here], room, halt)
-    shares, left = _corrected(frame, x, shares, room)
-    found.residual_norms[here] = np.ldexp(left, frame.exponent)
-    found.coefficients[here] = shares
+    kernels.simplex(frame.gram, x @ atoms.T, norms, shares, fits.finished[here], scratch, flag)
+    fits.coefficients[here], fits.residual_norms[here] = _refined(frame, x, shares, scratch)
 
 
-def _corrected(
-    frame: _CentredAtoms, x: Array, shares: Array, room: kernels.FitScratch
+def _refined(
+    frame: _CenteredAtoms, x: Array, shares: Array, scratch: kernels.FitScratch
 ) -> tuple[Array, Array]:
-    """Shares of sum one, corrected where that helps, and the norms of what they leave of x.
+    """Return shares of sum one, refined where that helps, and the norms of what they leave of x.
 
-    Of atoms that are nearly dependent the correction may miss one that is in use: it then leads
+    Of atoms that are nearly dependent the refinement may miss one that is in use: it then leads
     far away, and the shares stay what they were.
     """
     residual = x - shares @ frame.atoms
-    corrected = shares.copy()
-    kernels.refine_simplex(frame.gram, residual @ frame.atoms.T, corrected, room)
+    refined = shares.copy()
+    kernels.refine_simplex(frame.gram, residual @ frame.atoms.T, refined, scratch)
     # They sum to one up to rounding, or to zero where the call was interrupted.
     shares /= np.maximum(shares.sum(axis=1, keepdims=True), 0.5)
-    left = _distances(x, shares, frame.atoms, residual)
-    now = _distances(x, corrected, frame.atoms, residual)
-    worse = np.flatnonzero(~(now <= left))
-    corrected[worse], now[worse] = shares[worse], left[worse]
-    return corrected, now
+    before = np.linalg.norm(x - shares @ frame.atoms, axis=1)
+    after = np.linalg.norm(x - refined @ frame.atoms, axis=1)
+    worse = np.flatnonzero(~(after <= before))
+    refined[worse], after[worse] = shares[worse], before[worse]
+    return refined, after
 
 
-def _distances(x: Array, shares: Array, atoms: Array, room: Array) -> Array:
-    """‖x − shares · atoms‖ of each row."""
-    np.matmul(shares, atoms, out=room)
-    np.subtract(x, room, out=room)
-    norms: Array = np.linalg.norm(room, axis=1)
-    return norms
-
-
-def _checked(signals: object, atoms: object) -> tuple[Array, Array]:
-    rows, matrix = real_rows("signals", signals), real_rows("atoms", atoms)
-    for name, array in (("signals", rows), ("atoms", matrix)):
-        if array.ndim != 2:
-            raise InputError(f"{name}: expected 2 dimensions, got shape {array.shape}")
+def _checked(signals: object, atoms: object) -> tuple[Array, Array, np.dtype[Any]]:
+    """Return signals and atoms as rows, and the type of the coefficients."""
+    rows, matrix = real_array("signals", signals, ndim=2), real_array("atoms", atoms, ndim=2)
     if rows.shape[1] != matrix.shape[1]:
         raise InputError(
             f"signals: expected rows of {matrix.shape[1]} numbers, as many as an atom has, got "
             f"shape {rows.shape}"
         )
-    return rows, matrix
-
-
-def _exponent_of_spread(atoms: Array) -> int:
-    """The power of two next to the largest entry of the atoms' differences; 0 if all are equal."""
-    half = float(np.ptp(atoms / 2, axis=0).max())
-    return int(np.frexp(half)[1]) + 1 if half > 0 else 0
-
-
-def _refuse_far(norms: Array, chunk: Array, start: int) -> None:
-    odd = np.flatnonzero(~np.isfinite(norms))
-    if odd.size:
-        if not np.isfinite(chunk[odd[0]]).all():
-            raise InputError(f"signals: expected finite numbers in signal {start + odd[0]}")
-        raise InputError(
-            f"signals: signal {start + odd[0]} is too far from the atoms for their units"
-        )
+    check_range("signals", rows, "signal")
+    check_range("atoms", matrix, "atom")
+    return rows, matrix, np.result_type(rows.dtype, matrix.dtype)

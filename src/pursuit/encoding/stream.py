@@ -8,21 +8,16 @@ from __future__ import annotations
 
 import os
 import time
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
 from pursuit.base.progress import Silent, bar
-from pursuit.base.threads import new_halt
 from pursuit.base.validation import Array
-from pursuit.encoding.about import About
 from pursuit.encoding.codes import Codes
-from pursuit.encoding.job import Chunk, Job
-from pursuit.encoding.prepared import BlockEncoder
-from pursuit.encoding.rows import SignalRows
+from pursuit.encoding.folder import About
+from pursuit.encoding.signals import SignalRows
 from pursuit.encoding.writer import Writer
-from pursuit.kernels.layouts import Piece
 from pursuit.solving.checkpoint import fingerprint
 
 if TYPE_CHECKING:
@@ -41,8 +36,11 @@ class Sink(Protocol):
     def verify(self, number: int, n_rows: int, checksum: int) -> None:
         """Raise where the signals of a block that is there have changed."""
 
-    def keep(self, number: int, piece: Piece, checksum: int) -> None:
+    def keep(self, number: int, codes: Codes, checksum: int) -> None:
         """Take the codes of a block and the checksum of its signals, from any thread."""
+
+    def take(self, number: int, rows: Array, codes: Codes) -> None:
+        """The same with the signals themselves."""
 
     def finish(self, signals: int) -> Codes:
         """All is there."""
@@ -54,71 +52,14 @@ class Sink(Protocol):
         """Whether all is there or not, nothing more comes."""
 
 
-@dataclass(frozen=True)
-class Order:
-    """What to encode, and with what."""
-
-    encoder: Encoder
-    signals: SignalRows
-
-    @property
-    def job(self) -> Job:
-        return self.encoder.job(self.signals)
-
-    @property
-    def blocks(self) -> int:
-        """The number of blocks, where that of signals is known."""
-        return -(-(self.signals.total or 0) // self.job.plan.block)
-
-    def about(self) -> About:
-        """What a folder has to say about these codes."""
-        plan, dtype = self.job.plan, self.job.dtype
-        return About(
-            len(self.encoder),
-            self.job.description,
-            str(plan),
-            plan.block,
-            plan.width,
-            dtype.str,
-            self.signals.total,
-            {name: str(value) for name, value in self._identity().items()},
-        )
-
-    def _shape_of_signals(self) -> str:
-        """Number, length and type. What they are, the checksums of finished blocks say."""
-        dtype, total = self.signals.dtype.newbyteorder("="), self.signals.total
-        length = self.encoder.matrix.shape[1]
-        return f"blocks of {dtype}" if total is None else f"{total} × {length} {dtype}"
-
-    def _identity(self) -> dict[str, object]:
-        """What has to be the same for the same codes."""
-        rules, goal, atoms = self.job.rules, self.job.goal, self.encoder.matrix
-        return {
-            "dictionary": f"{' × '.join(map(str, atoms.shape))} {atoms.dtype} "
-            f"({fingerprint(np.array(atoms))})",
-            "signals": self._shape_of_signals(),
-            "method": self.job.method.name,
-            "nonnegative": self.job.nonnegative,
-            "seed": self.job.seed,
-            "n_nonzero": rules.n_nonzero,
-            "max_iter": rules.max_iter,
-            "rtol": goal.rtol,
-            "atol": goal.atol,
-            "unit_atoms": self.encoder.unit_atoms,
-            "precision": self.job.dtype,
-            "plan": self.job.plan,
-        }
-
-
 class InMemory:
     """Keeps all codes."""
 
-    def __init__(self, order: Order) -> None:
-        self._order = order
-        self._pieces: dict[int, Piece] = {}
+    def __init__(self, threads: int) -> None:
+        self._threads, self._codes = threads, dict[int, Codes]()
 
     def has(self, number: int) -> bool:
-        return number in self._pieces
+        return number in self._codes
 
     def checksum(self, rows: Array) -> int:
         return 0  # nobody comes back to these codes
@@ -126,12 +67,14 @@ class InMemory:
     def verify(self, number: int, n_rows: int, checksum: int) -> None:
         pass
 
-    def keep(self, number: int, piece: Piece, checksum: int) -> None:
-        self._pieces[number] = piece
+    def keep(self, number: int, codes: Codes, checksum: int) -> None:
+        self._codes[number] = codes
+
+    def take(self, number: int, rows: Array, codes: Codes) -> None:
+        self._codes[number] = codes
 
     def finish(self, signals: int) -> Codes:
-        pieces = [self._pieces[number] for number in sorted(self._pieces)]
-        return self._order.encoder.joined(pieces, self._order.signals)
+        return Codes.join([self._codes[number] for number in sorted(self._codes)], self._threads)
 
     def abort(self, error: BaseException) -> None:
         pass
@@ -141,17 +84,22 @@ class InMemory:
 
 
 def encode_stream(
-    order: Order,
+    encoder: Encoder,
+    signals: SignalRows,
     out: str | os.PathLike[str] | None,
     resume: bool,
     overwrite: bool,
     progress: bool | None,
 ) -> Codes:
-    """The codes of an order: in the folder `out`, or in memory where there is none."""
+    """Return the codes of signals: in the folder `out`, or in memory where there is none."""
     sink: Sink
-    sink = InMemory(order) if out is None else Writer(out, order.about(), resume, overwrite)
+    if out is None:
+        sink = InMemory(encoder.threads)
+    else:
+        sink = Writer(out, about(encoder, signals), resume, overwrite)
     try:
-        return sink.finish(_encode(order, sink, progress))
+        _encode(encoder, signals, sink, progress)
+        return sink.finish(signals.seen)
     except BaseException as error:
         sink.abort(error)
         raise
@@ -159,47 +107,55 @@ def encode_stream(
         sink.close()
 
 
-def _encode(order: Order, sink: Sink, progress: bool | None) -> int:
-    """Encode the blocks that the sink does not have; the number of signals."""
-    signals, block = order.signals, order.job.plan.block
-    total = signals.total
+def _encode(encoder: Encoder, signals: SignalRows, sink: Sink, progress: bool | None) -> None:
+    """Encode the blocks that the sink does not have."""
+    total, block = signals.total, encoder.plan(signals.dtype).block
     if total is not None:
-        total = sum(min(block, total - n * block) for n in range(order.blocks) if not sink.has(n))
+        starts = range(0, total, block)
+        total = sum(min(block, total - start) for start in starts if not sink.has(start // block))
     with bar("encode", total, progress) as shown:
-        rate = Throughput(shown, block, total)
-        if signals.chunks is not None:
-            from pursuit.encoding.cluster import encode_chunks  # and Dask with it
-
-            encode_chunks(order, signals.chunks, sink, rate)
-            return signals.seen
-        for numbers in signals.windows(block):
-            _verify_blocks(order, sink, [n for n in numbers if sink.has(n)])
-            _encode_blocks(order, sink, [n for n in numbers if not sink.has(n)], rate)
-    return signals.seen
+        signals.encode_missing(encoder, sink, Throughput(shown, block, total))
 
 
-def _verify_blocks(order: Order, sink: Sink, numbers: list[int]) -> None:
-    """Compare the signals of finished blocks with what they were encoded from."""
-    block = order.job.plan.block
-    for number in numbers:
-        rows = order.signals[number * block : (number + 1) * block]
-        sink.verify(number, len(rows), sink.checksum(rows))
+def about(encoder: Encoder, signals: SignalRows) -> About:
+    """Return what a folder has to say about the codes of signals."""
+    plan = encoder.plan(signals.dtype)
+    return About(
+        len(encoder),
+        plan.description,
+        str(plan),
+        plan.block,
+        plan.width,
+        plan.dtype.str,
+        signals.total,
+        {name: str(value) for name, value in _identity(encoder, signals).items()},
+    )
 
 
-def _encode_blocks(order: Order, sink: Sink, numbers: list[int], rate: Throughput) -> None:
-    if not numbers:
-        return  # the dictionary's part is done when there is a first one
-    signals = order.signals
-    block, halt = order.job.plan.block, new_halt()
+def _identity(encoder: Encoder, signals: SignalRows) -> dict[str, object]:
+    """Return what has to be the same for the same codes."""
+    plan, atoms = encoder.plan(signals.dtype), encoder.matrix
+    return {
+        "dictionary": f"{' × '.join(map(str, atoms.shape))} {atoms.dtype} "
+        f"({fingerprint(np.array(atoms))})",
+        "signals": _shape_of(signals, atoms.shape[1]),
+        "method": plan.method,
+        "nonnegative": plan.nonnegative,
+        "seed": plan.seed,
+        "n_nonzero": plan.n_nonzero,
+        "max_iter": plan.max_iter,
+        "rtol": plan.rtol,
+        "atol": plan.atol,
+        "unit_atoms": encoder.unit_atoms,
+        "precision": plan.dtype,
+        "plan": plan,
+    }
 
-    def one(encode: BlockEncoder, place: int) -> None:
-        number = numbers[place]
-        rows = signals[number * block : (number + 1) * block]
-        checksum = sink.checksum(rows)
-        sink.keep(number, encode(Chunk(rows, number, halt)), checksum)
 
-    order.encoder.prepared(signals).each(len(numbers), one, halt, rate)
-    rate.add(len(numbers))
+def _shape_of(signals: SignalRows, length: int) -> str:
+    """Number, length and type. What signals are, the checksums of finished blocks say."""
+    dtype, total = signals.dtype.newbyteorder("="), signals.total
+    return f"blocks of {dtype}" if total is None else f"{total} × {length} {dtype}"
 
 
 class Throughput(Silent):

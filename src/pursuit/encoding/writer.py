@@ -24,20 +24,23 @@ from pursuit.base.errors import InputError, PursuitError
 from pursuit.base.lock import LOCK, FolderLock
 from pursuit.base.paths import path_of
 from pursuit.base.validation import Array
-from pursuit.encoding.about import (
+from pursuit.encoding.codes import Codes, open_folder
+from pursuit.encoding.folder import (
     ABOUT,
+    COLUMNS,
+    FINISHED,
+    RECORD,
     About,
+    StoredRows,
+    fixed_width,
     is_codes_folder,
     read_about,
+    read_marks,
+    record,
+    signals_checksum,
     write_about,
 )
-from pursuit.encoding.codes import Codes
-from pursuit.encoding.columns import COLUMNS, fixed_width
-from pursuit.encoding.folder import open_folder
-from pursuit.encoding.marks import FINISHED, RECORD, read_marks, record, signals_checksum
-from pursuit.encoding.stored import StoredRows
 from pursuit.files.npy import npy_header
-from pursuit.kernels.layouts import Piece
 
 SECONDS = 2.0
 """Between two moments at which rows are forced to the disk and their blocks are marked."""
@@ -160,11 +163,11 @@ class Writer:
             "overwrite=True (--force)"
         )
 
-    def keep(self, number: int, piece: Piece, checksum: int) -> None:
+    def keep(self, number: int, codes: Codes, checksum: int) -> None:
         """Write the codes of a block, and the checksum of its signals; any thread may call."""
         about = self._about
-        rows = {name: fixed_width(piece, name, row) for name, row in about.columns.items()}
-        self._refuse_more(number * about.block + len(piece.sizes))
+        rows = {name: fixed_width(codes, name, row) for name, row in about.columns.items()}
+        self._check_total(number * about.block + len(codes))
         mark = record(number, rows, checksum)
         with self._lock, _writing(self.path):
             for name, (dtype, shape) in about.columns.items():
@@ -175,7 +178,11 @@ class Writer:
             if time.monotonic() - self._committed >= SECONDS:
                 self._commit()
 
-    def _refuse_more(self, signals: int) -> None:
+    def take(self, number: int, rows: Array, codes: Codes) -> None:
+        """The same with the signals themselves."""
+        self.keep(number, codes, self.checksum(rows))
+
+    def _check_total(self, signals: int) -> None:
         if self._about.signals is not None and signals > self._about.signals:
             raise InputError(
                 f"out: {self.path} has room for {self._about.signals} signals, got more"

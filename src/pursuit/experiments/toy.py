@@ -17,7 +17,7 @@ from pursuit.atoms.dictionary import Dictionary
 from pursuit.base.progress import Silent
 from pursuit.base.threads import single_threaded_blas
 from pursuit.base.validation import Array, count
-from pursuit.encoding.courses import Course, Field
+from pursuit.encoding.convergence import BatchProblem, ConvergenceCurve
 from pursuit.experiments.curves import (
     EXACT,
     FIGURES,
@@ -112,7 +112,7 @@ def run(
     with single_threaded_blas:
         for k, kind in enumerate(kinds):
             fields, chosen = [], [one for one in kind.readings if one in readings]
-            rows: dict[str, list[dict[str, Course]]] = {one.key: [] for one in chosen}
+            rows: dict[str, list[dict[str, ConvergenceCurve]]] = {one.key: [] for one in chosen}
             for number in range(seeds):
                 problem = np.random.SeedSequence((count("seed", seed), number))
                 fields.append(_field(kind, problem, atoms, dimension))
@@ -158,7 +158,7 @@ def observed_nu(seed: int = 0) -> list[NuRun]:
     ]
 
 
-def _losses_by_ratio(field: Field, grid: Array, seed: int) -> dict[str, list[float]]:
+def _losses_by_ratio(field: BatchProblem, grid: Array, seed: int) -> dict[str, list[float]]:
     rows: dict[str, list[float]] = {}
     for key in FOUR:
         runs = [_run_with(field, key, float(ratio), grid, seed) for ratio in RATIOS]
@@ -166,7 +166,9 @@ def _losses_by_ratio(field: Field, grid: Array, seed: int) -> dict[str, list[flo
     return rows
 
 
-def _run_with(field: Field, key: str, L: float, grid: Array, seed: int) -> Course | None:
+def _run_with(
+    field: BatchProblem, key: str, L: float, grid: Array, seed: int
+) -> ConvergenceCurve | None:
     competitor = competitors(FIGURES)[key]
     return field.best(competitor.make(field.atoms, L), grid, seed)
 
@@ -177,7 +179,7 @@ def draw(panels: list[Panel]) -> Figure:
     return draw_panels(panels, f"Toy data, {runs} problems: median, 10th to 90th percentile")
 
 
-def _field(kind: AtomLaw, problem: np.random.SeedSequence, n: int, d: int) -> Field:
+def _field(kind: AtomLaw, problem: np.random.SeedSequence, n: int, d: int) -> BatchProblem:
     rng = np.random.default_rng(problem)
     signal = rng.standard_normal((1, d))
     rows = LAWS[kind.law][1](rng, (n, d))
@@ -185,7 +187,7 @@ def _field(kind: AtomLaw, problem: np.random.SeedSequence, n: int, d: int) -> Fi
         rows /= Dictionary(rows).norms[:, None]
     if kind.length == SHORT:
         rows /= np.sqrt(min(n, d))
-    return Field(Dictionary(rows), signal)
+    return BatchProblem(Dictionary(rows), signal)
 
 
 def _draw_seed(problem: np.random.SeedSequence) -> int:
@@ -193,8 +195,8 @@ def _draw_seed(problem: np.random.SeedSequence) -> int:
 
 
 def _courses(
-    field: Field, reading: Reading, grid: Array, problem: np.random.SeedSequence
-) -> dict[str, Course]:
+    field: BatchProblem, reading: Reading, grid: Array, problem: np.random.SeedSequence
+) -> dict[str, ConvergenceCurve]:
     L = reading.constant(field.atoms)
     courses = {
         key: field.best(competitor.make(field.atoms, L), grid, _draw_seed(problem))
@@ -204,7 +206,11 @@ def _courses(
 
 
 def _panel(
-    kind: AtomLaw, reading: Reading, grid: Array, fields: list[Field], rows: list[dict[str, Course]]
+    kind: AtomLaw,
+    reading: Reading,
+    grid: Array,
+    fields: list[BatchProblem],
+    rows: list[dict[str, ConvergenceCurve]],
 ) -> Panel:
     curves = {
         key: Curve(

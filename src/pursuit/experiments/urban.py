@@ -15,8 +15,7 @@ from pursuit.atoms.dictionary import Dictionary
 from pursuit.base.progress import Silent
 from pursuit.base.threads import single_threaded_blas
 from pursuit.base.validation import Array, count
-from pursuit.encoding.courses import Field
-from pursuit.encoding.runs import BLOCK
+from pursuit.encoding.convergence import BLOCK, BatchProblem
 from pursuit.experiments.curves import (
     DOUBLE,
     EXACT,
@@ -66,7 +65,7 @@ def run(
     with single_threaded_blas:
         scene = source if isinstance(source, Pixels) else urban(source)
         atoms = cast(Dictionary, scene.atoms.unit().atoms)  # as the unit set of one is
-        field = Field(atoms, scene.signals)
+        field = BatchProblem(atoms, scene.signals)
         facts = _facts(field)
         return [
             _panel(scene, field, reading, grid, seed, facts, _Share(bar, k, len(scene.signals)))
@@ -87,7 +86,7 @@ def draw(panels: list[Panel]) -> Figure:
 
 def _panel(
     scene: Pixels,
-    field: Field,
+    field: BatchProblem,
     reading: Reading,
     grid: Array,
     seed: int,
@@ -124,7 +123,7 @@ def _title(scene: Pixels) -> str:
     return f"{pixels:,} pixels, {bands} bands, {len(scene.atoms)} unit atoms"
 
 
-def _facts(field: Field) -> dict[str, float]:
+def _facts(field: BatchProblem) -> dict[str, float]:
     spectrum = np.linalg.eigvalsh(field.gram)
     squares: Array = np.einsum("ij,ij->i", field.signals, field.signals)
     return {

@@ -18,7 +18,7 @@ from itertools import pairwise
 import numpy as np
 
 from pursuit.base.validation import Array
-from pursuit.encoding.courses import RESOLUTION
+from pursuit.encoding.convergence import RESOLUTION
 from pursuit.experiments.curves import COMPETITORS, Curve, Panel
 from pursuit.plots import HUGE
 

@@ -21,13 +21,12 @@ from pursuit.kernels.pursuit import (
     NOTHING,
     STALLED,
     Atoms,
-    Block,
-    Outcome,
+    BlockState,
     PursuitRules,
+    finish,
     part,
     residual2,
     routine,
-    settle,
     uncounted,
     verdict,
 )
@@ -47,33 +46,20 @@ DEPENDENT = -1
 """What `_admit` gives for an atom in the span of those in use."""
 SENT_BACK = -2
 """What `_admit` gives for an atom that the best fit does not use after all: rounding."""
-NEAR = 1e3
-"""One over the squared distance of an atom from those before it above which coefficients lose
-digits that are missed: below, an error of 1e-16 in the products of atoms grows to about 1e-12."""
-EPS = float(np.finfo(np.float64).eps)
-ROUNDED = 1e4
-"""How much larger than the rounding of its coefficients a residual has to be to hide it; squares
-likewise."""
-TINY = 1e-300
-"""What keeps a quotient finite and no other number from being what it is."""
 FAR = 2.0
-"""A run with ‖residual‖² above so many times ‖signal‖² has diverged, as in `runs.close`."""
+"""A run with ‖residual‖² above so many times ‖signal‖² has diverged, as in `runs.collect_runs`."""
 STEPS_PER_ATOM = 30
 """Steps for each atom of the widest code after which a signal has stalled. In exact arithmetic no
 set of atoms is met twice; this is for rounding."""
 
 
 class Fit(NamedTuple):
-    """Least squares with a ≥ 0 over a few atoms at unit norm, for each signal of a block.
+    """Least squares with a ≥ 0 over a few atoms at unit norm, for each signal of a state.
 
     `gram` and row r of `b` are products of atoms with each other and with signal r. Row r of
     `order` lists places in them, first those of the atoms in use, as they came, and row r of
     `value` their coefficients. For one signal at a time: `lower` is the Cholesky factor of their
-    Gram matrix, with one over its diagonal, `along` is L⁻¹ b, and `goal` room for a solution.
-
-    Where `q` has rows, the factor comes from the atoms themselves, `rows`, and the signals, `x`:
-    in place of a Gram matrix, in which the square of a distance between atoms is lost long before
-    the distance is, they are made orthonormal one after another, in `q`.
+    Gram matrix, with one over its diagonal, `along` is L⁻¹ b, and `goal` a solution.
     """
 
     gram: Array
@@ -83,9 +69,6 @@ class Fit(NamedTuple):
     lower: Array
     along: Array
     goal: Array
-    rows: Array
-    x: Array
-    q: Array
 
 
 class Small(NamedTuple):
@@ -108,10 +91,10 @@ class ConeSteps(NamedTuple):
 
 
 class ConeScratch(NamedTuple):
-    """Room of one thread: slopes (padded n), a residual (d), and `Fit`'s for w atoms.
+    """Scratch of one thread: correlations (padded n), a residual (d), and `Fit`'s for w atoms.
 
-    Codes are written down for atoms times `scale`, in float32 if `single`. `unit` are the atoms at
-    unit norm, and `q` is as in `Fit`.
+    `zero`: a correlation at most this times the coefficients that it is a difference of is zero.
+    `single`: codes are written down in float32.
     """
 
     c: Array
@@ -119,10 +102,8 @@ class ConeScratch(NamedTuple):
     lower: Array
     along: Array
     goal: Array
-    scale: Array
+    zero: float
     single: bool
-    unit: Array
-    q: Array
 
 
 # Slopes ------------------------------------------------------------------------------------
@@ -164,22 +145,6 @@ def _slopes(
         store(c, s, product(nought, v, narrow(length, s)))
 
 
-@part
-def _slopes_of_rest(fit: Fit, used: int, length: Array, room: ConeScratch, r: int) -> None:
-    """The same from what the orthonormal vectors leave of the signal, to its rounding alone."""
-    rest = room.rest
-    for l in range(rest.size):
-        rest[l] = fit.x[r, l]
-    for k in range(used):
-        for l in range(rest.size):
-            rest[l] -= fit.along[k] * fit.q[k, l]
-    for j in range(fit.rows.shape[0]):
-        total = 0.0
-        for l in range(rest.size):
-            total += fit.rows[j, l] * rest[l]
-        room.c[j] = total * length[j]
-
-
 # Matching pursuit --------------------------------------------------------------------------
 
 
@@ -189,19 +154,18 @@ def matching_pursuit(
     steps: ConeSteps,
     gram: Array,
     rules: PursuitRules,
-    block: Block,
-    found: Outcome,
+    state: BlockState,
     rest: Array,
 ) -> None:
     """`methods.matching_pursuit` over a cone, for every signal of a block."""
-    rows, c, n = gram.reshape(-1), block.c.reshape(-1), block.c.shape[1]
-    for r in range(block.c.shape[0]):
-        zero = rules.rounding * np.sqrt(block.norm2[r])
-        found.status[r] = verdict(block.norm2[r], block.goal2[r], 0, 0, rules)
-        while found.status[r] == GOING:
-            j, gamma = _step(atoms, steps, c, r * n, n, found, zero, r)
-            _close(atoms, rules, block, found, gamma, zero, rest, r)
-            if found.status[r] == GOING:
+    rows, c, n = gram.reshape(-1), state.c.reshape(-1), state.c.shape[1]
+    for r in range(state.c.shape[0]):
+        zero = rules.zero * np.sqrt(state.norm2[r])
+        state.status[r] = verdict(state.norm2[r], state.target2[r], 0, 0, rules)
+        while state.status[r] == GOING:
+            j, gamma = _step(atoms, steps, c, r * n, n, state, zero, r)
+            _close(atoms, rules, state, gamma, rest, r)
+            if state.status[r] == GOING:
                 step = c.dtype.type(gamma)
                 for s in range(0, n, NARROW // c.itemsize):
                     row = narrow(rows, j * gram.shape[1] + s)
@@ -213,23 +177,22 @@ def step_from_residuals(
     atoms: Atoms,
     steps: ConeSteps,
     rules: PursuitRules,
-    block: Block,
+    state: BlockState,
     rest: Array,
     live: Array,
-    found: Outcome,
     room: Array,
 ) -> None:
     """One step of matching pursuit over a cone for each signal of `live`.
 
-    The deliberate twin of `matching_pursuit` without a Gram matrix. ``block.c[k]`` are the
+    The deliberate twin of `matching_pursuit` without a Gram matrix. ``state.c[k]`` are the
     slopes of signal ``live[k]``, `rest` the residuals of all.
     """
-    c, n = block.c.reshape(-1), block.c.shape[1]
+    c, n = state.c.reshape(-1), state.c.shape[1]
     for k in range(live.size):
         r = live[k]
-        zero = rules.rounding * np.sqrt(block.norm2[r])
-        j, gamma = _step(atoms, steps, c, k * n, n, found, zero, r)
-        _close(atoms, rules, block, found, gamma, zero, room, r)
+        zero = rules.zero * np.sqrt(state.norm2[r])
+        j, gamma = _step(atoms, steps, c, k * n, n, state, zero, r)
+        _close(atoms, rules, state, gamma, room, r)
         step = rest.dtype.type(gamma)
         for i in range(rest.shape[1]):
             rest[r, i] -= step * atoms.rows[j, i]
@@ -242,7 +205,7 @@ def _step(
     c: Array,
     at: int,
     n: int,
-    found: Outcome,
+    state: BlockState,
     zero: float,
     r: int,
 ) -> Any:
@@ -250,12 +213,12 @@ def _step(
 
     ``residual2`` falls by ‖residual‖² − ‖residual − γz‖² = γ(2c − γ‖z‖²).
     """
-    used: Any = np.int64(found.size[r])
+    used: Any = np.int64(state.size[r])
     while True:
         j, place = _uphill(c, at, at + n) - at, used
         top = max(c[at + j], c.dtype.type(0))
         for k in range(used):  # those in use may shrink as well
-            i = np.int64(found.chosen[r, k])
+            i = np.int64(state.chosen[r, k])
             here = abs(c[at + i]) if steps.back else c[at + i]
             if here > top or (here == top and i <= j):
                 top, j, place = here, i, k
@@ -267,17 +230,17 @@ def _step(
     slope = np.float64(c[at + j])
     gamma = slope / steps.curvature[j]
     if place == used:
-        found.chosen[r, used], found.value[r, used] = j, 0.0
+        state.chosen[r, used], state.value[r, used] = j, 0.0
         used += 1
-    if found.value[r, place] + gamma <= 0:  # down to zero and no further: the atom leaves
-        gamma = -found.value[r, place]
+    if state.value[r, place] + gamma <= 0:  # down to zero and no further: the atom leaves
+        gamma = -state.value[r, place]
         used -= 1
-        found.chosen[r, place] = found.chosen[r, used]
-        found.value[r, place] = found.value[r, used]
+        state.chosen[r, place] = state.chosen[r, used]
+        state.value[r, place] = state.value[r, used]
     else:
-        found.value[r, place] += gamma
-    found.size[r] = used
-    found.residual2[r] -= gamma * (2 * slope - gamma * atoms.norm2[j])
+        state.value[r, place] += gamma
+    state.size[r] = used
+    state.residual2[r] -= gamma * (2 * slope - gamma * atoms.norm2[j])
     return j, gamma
 
 
@@ -285,28 +248,27 @@ def _step(
 def _close(
     atoms: Atoms,
     rules: PursuitRules,
-    block: Block,
-    found: Outcome,
+    state: BlockState,
     gamma: float,
-    zero: float,
     rest: Array,
     r: int,
 ) -> None:
-    """The end of a step: whether the signal is finished."""
+    """End a step: see whether the signal is finished."""
     if gamma == 0:
-        found.status[r] = CONVERGED
+        state.status[r] = CONVERGED
     else:
-        found.steps[r] += 1
-        used: Any = np.int64(found.size[r])
-        if block.goal2[r] >= 0 and found.residual2[r] <= rules.trust * block.norm2[r]:
-            found.residual2[r] = residual2(atoms, block, found, used, rest, r)
-        left2, goal2 = found.residual2[r], block.goal2[r]
-        found.status[r] = verdict(left2, goal2, used, found.steps[r], rules)
-        if not left2 <= FAR * block.norm2[r]:  # no exact step leads there
-            found.size[r], found.status[r] = 0, DIVERGED
-            found.residual2[r] = block.norm2[r]
-    if found.status[r] != GOING:
-        settle(atoms, rules, block, found, zero, rest, r)
+        state.steps[r] += 1
+        used: Any = np.int64(state.size[r])
+        left2, target2 = state.residual2[r], state.target2[r]
+        if target2 >= 0 and left2 <= max(target2, rules.cancelled * state.norm2[r]):
+            left2 = residual2(atoms, state, used, rest, r)
+        state.residual2[r] = left2
+        state.status[r] = verdict(left2, target2, used, state.steps[r], rules)
+        if not left2 <= FAR * state.norm2[r]:  # no exact step leads there
+            state.size[r], state.status[r] = 0, DIVERGED
+            state.residual2[r] = state.norm2[r]
+    if state.status[r] != GOING and state.status[r] != DIVERGED:
+        finish(atoms, rules, state, rest, r)
 
 
 # Least squares over the atoms in use -------------------------------------------------------
@@ -315,8 +277,6 @@ def _close(
 @part
 def _enter(fit: Fit, r: int, k: int, dependent: float) -> Any:
     """Row k of the factor for the atom listed there; False if it is in the span of the others."""
-    if fit.q.shape[0] > 0:
-        return _enter_by_itself(fit, r, k, dependent)
     j = fit.order[r, k]
     pivot, w = fit.gram[j, j], fit.b[r, j]
     least = dependent * pivot
@@ -333,33 +293,6 @@ def _enter(fit: Fit, r: int, k: int, dependent: float) -> Any:
     return pivot > least
 
 
-@routine
-def _enter_by_itself(fit: Fit, r: int, k: int, dependent: float) -> bool:
-    """The same by Gram–Schmidt, twice against rounding: for atoms however near to each other."""
-    z, q, d = fit.rows[fit.order[r, k]], fit.q[k], fit.q.shape[1]
-    for l in range(d):
-        q[l] = z[l]
-    for i in range(k):
-        fit.lower[k, i] = 0.0
-    for _ in range(2):
-        for i in range(k):
-            t = 0.0
-            for l in range(d):
-                t += q[l] * fit.q[i, l]
-            fit.lower[k, i] += t
-            for l in range(d):
-                q[l] -= t * fit.q[i, l]
-    pivot = 0.0
-    for l in range(d):
-        pivot += q[l] * q[l]
-    fit.lower[k, k] = 1 / np.sqrt(max(pivot, dependent))
-    fit.along[k] = 0.0
-    for l in range(d):
-        q[l] *= fit.lower[k, k]
-        fit.along[k] += q[l] * fit.x[r, l]
-    return pivot > dependent
-
-
 @part
 def _solve(fit: Fit, size: int) -> float:
     """Lᵀ goal = along; the least coefficient."""
@@ -374,22 +307,24 @@ def _solve(fit: Fit, size: int) -> float:
 
 
 @part
-def _settle(fit: Fit, r: int, size: int) -> int:
+def _fit(fit: Fit, r: int, size: int, dependent: float) -> int:
     """The best coefficients of the atoms in use, those at zero left out; how many stay."""
     while size > 0 and _solve(fit, size) <= 0:
-        size = _retreat(fit, r, size)
+        size = _retreat(fit, r, size, dependent)
     for k in range(size):
         fit.value[r, k] = fit.goal[k]
     return size
 
 
 @part
-def _retreat(fit: Fit, r: int, size: int) -> int:
+def _retreat(fit: Fit, r: int, size: int, dependent: float) -> int:
     """Go towards the goal until a coefficient is zero, and list its atom after the others."""
     share, first_out = 2.0, 0
     for k in range(size):
         if fit.goal[k] <= 0:
-            here = fit.value[r, k] / max(fit.value[r, k] - fit.goal[k], TINY)
+            here = 0.0
+            if fit.value[r, k] > 0:
+                here = fit.value[r, k] / (fit.value[r, k] - fit.goal[k])
             if here < share:
                 share, first_out = here, k
     kept = lowest = size
@@ -403,7 +338,7 @@ def _retreat(fit: Fit, r: int, size: int) -> int:
             fit.order[r, kept], fit.value[r, kept] = j, 0.0
             lowest = k
     for k in range(lowest, kept):
-        _enter(fit, r, k, TINY)
+        _enter(fit, r, k, dependent)
     return kept
 
 
@@ -418,8 +353,8 @@ def _admit(fit: Fit, r: int, used: int, dependent: float, zero: float) -> int:
     if fit.along[used] <= 0:
         return SENT_BACK
     fit.value[r, used] = 0.0
-    now = _settle(fit, r, used + 1)
-    if now <= used and fit.q.shape[0] == 0:
+    now = _fit(fit, r, used + 1, dependent)
+    if now <= used:
         now = _return(fit, r, now, used + 1, dependent, zero)
     return now
 
@@ -441,7 +376,7 @@ def _return(fit: Fit, r: int, used: int, size: int, dependent: float, zero: floa
         fit.order[r, used], fit.order[r, best] = fit.order[r, best], fit.order[r, used]
         fit.value[r, used] = 0.0
         if _enter(fit, r, used, dependent) and fit.along[used] > 0:
-            used = _settle(fit, r, used + 1)
+            used = _fit(fit, r, used + 1, dependent)
         else:  # it is not looked at again
             size -= 1
             fit.order[r, used], fit.order[r, size] = fit.order[r, size], fit.order[r, used]
@@ -457,40 +392,33 @@ def orthogonal(
     length: Array,
     gram: Array,
     rules: PursuitRules,
-    block: Block,
-    found: Outcome,
+    state: BlockState,
     room: ConeScratch,
 ) -> None:
     """Orthogonal pursuit over a cone for every signal of a block: least squares with a ≥ 0 over
     the atoms in use, which an atom leaves when its coefficient comes to zero.
 
-    `gram` and ``block.c`` are for atoms at unit norm; `length` are the norms of the atoms.
+    `gram` and ``state.c`` are for atoms at unit norm; `length` are the norms of the atoms.
     """
-    places = (gram, block.c, found.chosen, found.value)
-    fit = Fit(*places, room.lower, room.along, room.goal, room.unit, block.x, room.q)
-    flat_gram, flat_b = gram.reshape(-1), block.c.reshape(-1)
-    for r in range(block.c.shape[0]):
-        found.status[r] = verdict(block.norm2[r], block.goal2[r], 0, 0, rules)
-        floor = rules.rounding * np.sqrt(block.norm2[r])
-        while found.status[r] == GOING:
-            used: Any = np.int64(found.size[r])
-            if fit.q.shape[0] > 0:
-                _slopes_of_rest(fit, used, length, room, r)
-                zero = floor
-            else:
-                _slopes(fit, flat_gram, flat_b, used, length, room.c, r)
-                zero = _nothing(floor, found, r)
+    fit = Fit(gram, state.c, state.chosen, state.value, room.lower, room.along, room.goal)
+    flat_gram, flat_b = gram.reshape(-1), state.c.reshape(-1)
+    for r in range(state.c.shape[0]):
+        state.status[r] = verdict(state.norm2[r], state.target2[r], 0, 0, rules)
+        while state.status[r] == GOING:
+            used: Any = np.int64(state.size[r])
+            _slopes(fit, flat_gram, flat_b, used, length, room.c, r)
+            zero = _zero(rules, room, state, r)
             now, refused = DEPENDENT, 0.0
             while now < 0:
-                j = _best(room.c, 0, room.c.size, length, zero, refused, found, r)
+                j = _best(room.c, 0, room.c.size, length, zero, refused, state, r)
                 if j < 0:
                     break
-                found.chosen[r, used] = j
+                state.chosen[r, used] = j
                 now = _admit(fit, r, used, rules.dependent, zero)
                 refused = _pass_over(room.c, j, length[j], now, refused)
             if now >= 0:
-                _judge(atoms, length, rules, block, found, fit, now, room.rest, r)
-        _finish(atoms, length, rules, block, found, fit, room, floor, r)
+                _end_step(atoms, length, rules, state, fit, now, room.rest, r)
+        _finish(atoms, length, rules, state, fit, room, r)
 
 
 @uncounted
@@ -498,49 +426,47 @@ def step_orthogonally(
     atoms: Atoms,
     length: Array,
     rules: PursuitRules,
-    block: Block,
+    state: BlockState,
     rest: Array,
     live: Array,
-    found: Outcome,
     small: Small,
     room: ConeScratch,
 ) -> None:
     """One step of orthogonal pursuit over a cone for each signal of `live`.
 
-    The deliberate twin of `orthogonal` without a Gram matrix. ``block.c[k]`` are the
+    The deliberate twin of `orthogonal` without a Gram matrix. ``state.c[k]`` are the
     slopes of signal ``live[k]``, `rest` the residuals of all.
     """
-    c, n = block.c.reshape(-1), block.c.shape[1]
+    c, n = state.c.reshape(-1), state.c.shape[1]
     for k in range(live.size):
         r = live[k]
-        factor = (small.lower[r], small.along[r], room.goal, room.unit, block.x, room.q)
-        fit = Fit(small.gram[r], small.b, small.order, found.value, *factor)
-        used: Any = np.int64(found.size[r])
-        floor = rules.rounding * np.sqrt(block.norm2[r])
-        zero = _nothing(floor, found, r)
+        factor = (small.lower[r], small.along[r], room.goal)
+        fit = Fit(small.gram[r], small.b, small.order, state.value, *factor)
+        used: Any = np.int64(state.size[r])
+        zero = _zero(rules, room, state, r)
         now, refused = DEPENDENT, 0.0
         while now < 0:
-            j = _best(c, k * n, n, length, zero, refused, found, r)
+            j = _best(c, k * n, n, length, zero, refused, state, r)
             if j < 0:
                 break
-            _measure(atoms, length, block, found, small, r, used, j)
+            _measure(atoms, length, state, small, r, used, j)
             now = _admit(fit, r, used, rules.dependent, zero)
             refused = _pass_over(c, k * n + j, length[j], now, refused)
         if now >= 0:
             for i in range(now):
-                found.chosen[r, i] = small.atom[r, small.order[r, i]]
-            _judge(atoms, length, rules, block, found, fit, now, room.rest, r)
-        if found.status[r] == GOING:
-            _residual(atoms, length, block, found, room.rest, r)
+                state.chosen[r, i] = small.atom[r, small.order[r, i]]
+            _end_step(atoms, length, rules, state, fit, now, room.rest, r)
+        if state.status[r] == GOING:
+            _residual2(atoms, length, state, room.rest, r)
             for i in range(rest.shape[1]):
                 rest[r, i] = room.rest[i]
         else:
-            _finish(atoms, length, rules, block, found, fit, room, floor, r)
+            _finish(atoms, length, rules, state, fit, room, r)
 
 
 @part
 def _best(
-    c: Array, at: int, n: int, length: Array, zero: float, refused: float, found: Outcome, r: int
+    c: Array, at: int, n: int, length: Array, zero: float, refused: float, state: BlockState, r: int
 ) -> Any:
     """The atom that promises most, or −1 and the status of the signal.
 
@@ -552,9 +478,9 @@ def _best(
         c[at + j] = 0  # rounding; so small a slope may be more for a shorter atom
         j = _uphill(c, at, at + n) - at
     slope = c[at + j] / length[j]
-    if slope > zero and found.size[r] < found.chosen.shape[1]:
+    if slope > zero and state.size[r] < state.chosen.shape[1]:
         return j
-    found.status[r] = STALLED if max(slope, refused) > 8 * zero else CONVERGED
+    state.status[r] = STALLED if max(slope, refused) > 8 * zero else CONVERGED
     return NOTHING
 
 
@@ -570,8 +496,7 @@ def _pass_over(c: Array, at: int, length: float, now: int, refused: float) -> An
 def _measure(
     atoms: Atoms,
     length: Array,
-    block: Block,
-    found: Outcome,
+    state: BlockState,
     small: Small,
     r: int,
     used: int,
@@ -592,89 +517,65 @@ def _measure(
         small.gram[r, other, place] = total
     total = 0.0
     for l in range(atoms.rows.shape[1]):
-        total += np.float64(block.x[r, l]) * np.float64(atoms.rows[j, l])
+        total += np.float64(state.x[r, l]) * np.float64(atoms.rows[j, l])
     small.b[r, place] = total / length[j]
 
 
 @part
-def _nothing(floor: float, found: Outcome, r: int) -> Any:
-    """The slope of an atom of unit norm that counts as zero: a difference of numbers of this size.
+def _zero(rules: PursuitRules, room: ConeScratch, state: BlockState, r: int) -> Any:
+    """The correlation of an atom of unit norm that counts as zero.
 
-    Products with the signal have its precision, which gives `floor`, those of atoms are of float64.
+    It is a difference of products with the signal, in its precision, and of the coefficients with
+    products of atoms, in float64.
     """
-    return floor + 8 * EPS * _weight(found, r)
-
-
-@part
-def _weight(found: Outcome, r: int) -> float:
-    """The sum of the coefficients of atoms at unit norm."""
     weight = 0.0
-    for k in range(found.size[r]):
-        weight += found.value[r, k]
-    return weight
+    for k in range(state.size[r]):
+        weight += state.value[r, k]
+    return rules.zero * np.sqrt(state.norm2[r]) + room.zero * weight
 
 
 @part
-def _judge(
+def _end_step(
     atoms: Atoms,
     length: Array,
     rules: PursuitRules,
-    block: Block,
-    found: Outcome,
+    state: BlockState,
     fit: Fit,
     used: int,
     rest: Array,
     r: int,
 ) -> None:
-    """The end of a step: what is left of the signal, and whether it is finished."""
-    found.size[r] = used
-    found.steps[r] += 1
-    steps, goal2 = found.steps[r], block.goal2[r]
-    left2 = block.norm2[r]
+    """End a step: update ‖residual‖², and see whether the signal is finished."""
+    state.size[r] = used
+    state.steps[r] += 1
+    steps, target2 = state.steps[r], state.target2[r]
+    left2 = state.norm2[r]
     for k in range(used):
         left2 -= fit.b[r, fit.order[r, k]] * fit.value[r, k]
-    if goal2 >= 0 and left2 <= _doubtful(rules, block, found, r):
-        left2 = _true_residual2(atoms, length, block, found, rest, r)
-    found.residual2[r] = left2
-    found.status[r] = verdict(left2, goal2, used, steps, rules)
-    if found.status[r] == GOING and steps >= STEPS_PER_ATOM * (found.chosen.shape[1] + 1):
-        found.status[r] = STALLED
-
-
-@part
-def _doubtful(rules: PursuitRules, block: Block, found: Outcome, r: int) -> Any:
-    """‖residual‖² below which a difference of squares has lost digits of it: of ‖signal‖², or of
-    coefficients far above it, of atoms that nearly cancel."""
-    weight = _weight(found, r)
-    return max(rules.trust * block.norm2[r], 8 * ROUNDED * EPS * weight * weight)
+    if target2 >= 0 and left2 <= max(target2, rules.cancelled * state.norm2[r]):
+        left2 = _residual2(atoms, length, state, rest, r)
+    state.residual2[r] = left2
+    state.status[r] = verdict(left2, target2, used, steps, rules)
+    if state.status[r] == GOING and steps >= STEPS_PER_ATOM * (state.chosen.shape[1] + 1):
+        state.status[r] = STALLED
 
 
 @routine
-def _residual(
-    atoms: Atoms, length: Array, block: Block, found: Outcome, rest: Array, r: int
-) -> None:
-    """rest ← x − Σ a_k z_k of signal r, two atoms at a time."""
+def _residual2(atoms: Atoms, length: Array, state: BlockState, rest: Array, r: int) -> float:
+    """Return ‖x − Σ a_k z_k‖² of signal r from its definition; `rest` is the residual then."""
     for i in range(rest.size):
-        rest[i] = block.x[r, i]
-    used: Any = np.int64(found.size[r])
+        rest[i] = state.x[r, i]
+    used: Any = np.int64(state.size[r])
     for k in range(0, used - 1, 2):
-        j, l = found.chosen[r, k], found.chosen[r, k + 1]
-        a, b = found.value[r, k] / length[j], found.value[r, k + 1] / length[l]
+        j, l = state.chosen[r, k], state.chosen[r, k + 1]
+        a, b = state.value[r, k] / length[j], state.value[r, k + 1] / length[l]
         for i in range(rest.size):
             rest[i] -= a * atoms.rows[j, i] + b * atoms.rows[l, i]
     if used % 2:
-        j = found.chosen[r, used - 1]
-        a = found.value[r, used - 1] / length[j]
+        j = state.chosen[r, used - 1]
+        a = state.value[r, used - 1] / length[j]
         for i in range(rest.size):
             rest[i] -= a * atoms.rows[j, i]
-
-
-@part
-def _true_residual2(
-    atoms: Atoms, length: Array, block: Block, found: Outcome, rest: Array, r: int
-) -> float:
-    """‖x − Σ a_k z_k‖² of signal r, from its definition."""
-    _residual(atoms, length, block, found, rest, r)
     total = 0.0
     for i in range(rest.size):
         total += rest[i] * rest[i]
@@ -686,52 +587,35 @@ def _finish(
     atoms: Atoms,
     length: Array,
     rules: PursuitRules,
-    block: Block,
-    found: Outcome,
+    state: BlockState,
     fit: Fit,
     room: ConeScratch,
-    floor: float,
     r: int,
 ) -> None:
-    """The code of a signal for the atoms as they are, corrected if need be; what it leaves."""
-    zero, nearest = _nothing(floor, found, r), 1.0
-    for k in range(found.size[r]):
-        nearest = max(nearest, fit.lower[k, k])
-    if nearest * nearest > NEAR and fit.q.shape[0] == 0:
-        _correct(atoms, length, block, found, fit, room.rest, r)
-    rounded = ROUNDED * rules.rounding * _weight(found, r)
-    if found.residual2[r] <= max(_doubtful(rules, block, found, r), rounded * rounded):
+    """The code of a signal for the atoms as they are, refined if need be; what it leaves."""
+    shortest = 1.0
+    for k in range(state.size[r]):
+        shortest = min(shortest, 1 / (fit.lower[k, k] * fit.lower[k, k]))
+    if shortest <= rules.cancelled:
+        _residual2(atoms, length, state, room.rest, r)
+        _refine(atoms, length, state, fit, room.rest, r)
+    for k in range(state.size[r]):
         if room.single:
-            _round(length, found, room.scale, r)
-        found.residual2[r] = _true_residual2(atoms, length, block, found, room.rest, r)
-        if found.residual2[r] <= zero * zero:
-            found.status[r] = CONVERGED
-    for k in range(found.size[r]):
-        found.value[r, k] /= length[found.chosen[r, k]]
+            state.value[r, k] = np.float64(np.float32(state.value[r, k]))
+    state.residual2[r] = _residual2(atoms, length, state, room.rest, r)
+    zero = _zero(rules, room, state, r)
+    if state.residual2[r] <= zero * zero:
+        state.status[r] = CONVERGED
+    for k in range(state.size[r]):
+        state.value[r, k] /= length[state.chosen[r, k]]
 
 
 @part
-def _round(length: Array, found: Outcome, scale: Array, r: int) -> None:
-    """Make the coefficients what they will be when they are written down in float32."""
-    for k in range(found.size[r]):
-        j = found.chosen[r, k]
-        unit = length[j] * scale[j]
-        found.value[r, k] = np.float64(np.float32(found.value[r, k] / unit)) * unit
-
-
-@part
-def _correct(
-    atoms: Atoms, length: Array, block: Block, found: Outcome, fit: Fit, rest: Array, r: int
-) -> None:
-    """Add the fit of the residual over the atoms in use.
-
-    It would be zero, but for the digits that forming products of atoms costs: these it gives back.
-    A correction that takes an atom out again is none: it says that there are no digits left.
-    """
-    used: Any = np.int64(found.size[r])
-    _residual(atoms, length, block, found, rest, r)
+def _refine(atoms: Atoms, length: Array, state: BlockState, fit: Fit, rest: Array, r: int) -> None:
+    """Add the fit of the residual, if no atom leaves with it: one step of iterative refinement."""
+    used: Any = np.int64(state.size[r])
     for k in range(used):
-        j = found.chosen[r, k]
+        j = state.chosen[r, k]
         slope = 0.0
         for i in range(rest.size):
             slope += atoms.rows[j, i] * rest[i]
@@ -742,7 +626,7 @@ def _correct(
     _solve(fit, used)
     least = np.inf
     for k in range(used):
-        least = min(least, found.value[r, k] + fit.goal[k])
+        least = min(least, state.value[r, k] + fit.goal[k])
     if least > 0:
         for k in range(used):
-            found.value[r, k] += fit.goal[k]
+            state.value[r, k] += fit.goal[k]

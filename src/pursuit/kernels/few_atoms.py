@@ -11,8 +11,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from pursuit.base.validation import Array
-from pursuit.kernels.layouts import COMFORT, Piece, Signals, aligned
-from pursuit.kernels.pursuit import CONVERGED, MAX_ITER, NOTHING, PursuitRules, part, uncounted
+from pursuit.kernels.layouts import aligned
+from pursuit.kernels.pursuit import CONVERGED, MAX_ITER, PursuitRules, part, uncounted
 from pursuit.kernels.simd import (
     MIDDLING,
     NARROW,
@@ -21,6 +21,7 @@ from pursuit.kernels.simd import (
     highest,
     larger,
     middling,
+    minus,
     narrow,
     product,
     size,
@@ -30,59 +31,61 @@ from pursuit.kernels.simd import (
     total,
 )
 
-UNCOMFORTABLE = -2
-"""What `abreast` returns where a signal has to be scaled first."""
 GROUP = 3
 """Atoms that two signals are multiplied by at a time: their sums fit in the registers."""
 
 
-class Few(NamedTuple):
+class FewAtoms(NamedTuple):
     """The atoms: rows (n, d), the same cut into whole vectors (see `cut`), G = Z Zᵀ, which of
-    them are twice there (their correlations are kept at zero), what was divided out of them, the
-    largest number of their type, the least and the largest squared norm of a signal of a
-    comfortable scale, and a tuple of as many entries as a tile has rows."""
+    them repeat an earlier one (their correlations are kept at zero), what was divided out of them,
+    and a tuple of as many entries as a tile has rows."""
 
     rows: Array
     cut: Array
     gram: Array
-    twins: Array
+    duplicates: Array
     scale: Array
-    largest: float
-    comfort: tuple[float, float]
     places: tuple[int, ...]
 
 
-def few_of(rows: Array, gram: Array, twins: Array, scale: Array) -> Few:
+def few_atoms(rows: Array, gram: Array, duplicates: Array, scale: Array) -> FewAtoms:
     """A kernel is compiled for each number of rows of a tile, so only even ones are used."""
     n = len(rows)
     even = n + n % 2
     padded = np.zeros((even, even), rows.dtype)
     padded[:n, :n] = gram[:, :n]
-    limits = float(np.finfo(rows.dtype).max), COMFORT[rows.dtype]
-    return Few(rows, cut(rows), padded.reshape(-1), twins, scale, *limits, (0,) * even)
+    return FewAtoms(rows, cut(rows), padded.reshape(-1), duplicates, scale, (0,) * even)
+
+
+class FewCodes(NamedTuple):
+    """The codes of some signals, one after another: arrays that the kernel fills."""
+
+    sizes: Array
+    indices: Array
+    values: Array
+    residual_norms: Array
+    iterations: Array
+    statuses: Array
 
 
 class Tile(NamedTuple):
-    """Scratch for one tile: (n, lanes) first correlations, present ones, coefficients, and those
-    in the user's scale; (lanes) slopes that count as zero, steps, ‖residual‖², the largest
-    coefficient in the user's scale."""
+    """Scratch for one tile: (n, lanes) first correlations, present ones, coefficients; (lanes)
+    correlations that count as zero, steps, ‖residual‖²."""
 
     first: Array
     c: Array
     value: Array
-    scaled: Array
     zero: Array
     steps: Array
     left2: Array
-    peak: Array
 
 
-def tile_for(few: Few) -> Tile:
+def tile_for(few: FewAtoms) -> Tile:
     """Scratch for the tiles of some atoms."""
     dtype, lanes = few.rows.dtype, MIDDLING // few.rows.itemsize
     every, double = len(few.places) * lanes, np.dtype(np.float64)
-    kinds = (every, dtype), (every, dtype), (every, dtype), (every, double)
-    ends = (lanes, dtype), (lanes, dtype), (lanes, double), (lanes, double)
+    kinds = (every, dtype), (every, dtype), (every, dtype)
+    ends = (lanes, dtype), (lanes, dtype), (lanes, double)
     return Tile(*(aligned((size,), kind) for size, kind in (*kinds, *ends)))
 
 
@@ -103,41 +106,34 @@ def cut(rows: Array) -> Array:
 
 
 @uncounted
-def abreast(
-    few: Few, rules: PursuitRules, signals: Signals, tile: Tile, out: Piece
-) -> tuple[int, int]:
+def matching_pursuit(
+    few: FewAtoms, rules: PursuitRules, x: Array, norm2: Array, tile: Tile, out: FewCodes
+) -> int:
     """`methods.matching_pursuit` on ½‖x − signal‖² for every signal of a block.
 
-    Returns the number of coefficients, and the first signal whose coefficients leave the range
-    of their type, or NOTHING, or UNCOMFORTABLE if a signal has to be scaled first. The norms of
-    the signals are found on the way.
+    Returns the number of coefficients. The squared norms of the signals are found on the way.
     """
-    lanes, every = tile.zero.size, signals.norm2.size
-    at, bad = 0, NOTHING
+    lanes, every, at = tile.zero.size, norm2.size, 0
     for start in range(0, every, lanes):
         count = min(lanes, every - start)
-        if rules.halt[0]:
+        if rules.interrupt_flag[0]:
             break
-        _correlate(few, signals.x, start, tile.first)
-        if not _measure(few.comfort, signals, start, count):
-            return 0, UNCOMFORTABLE
+        _correlate(few, x, start, tile.first)
+        _measure(x, norm2, start, count)
         for k in range(tile.first.size):
             tile.c[k] = tile.first[k]
             tile.value[k] = 0
         for lane in range(lanes):
             tile.steps[lane] = 0
-            here = start + min(lane, count - 1)
-            tile.zero[lane] = rules.rounding * np.sqrt(signals.norm2[here])
+            tile.zero[lane] = rules.zero * np.sqrt(norm2[start + min(lane, count - 1)])
         _pursue(few, rules.max_iter, tile)
-        _rescale(few, signals, tile, start, count)
-        at, odd = _emit(few, rules, signals, tile, start, count, at, out)
-        if bad == NOTHING:
-            bad = odd
-    return at, bad
+        _subtract_fits(few, norm2, tile, start, count)
+        at = _emit(few, rules, x, norm2, tile, start, count, at, out)
+    return at
 
 
 @part
-def _correlate(few: Few, x: Array, start: int, c: Array) -> None:
+def _correlate(few: FewAtoms, x: Array, start: int, c: Array) -> None:
     """c (n, lanes): the products of a tile of signals with the atoms, two signals at a time."""
     n, d = few.rows.shape
     lanes, step = MIDDLING // x.itemsize, NARROW // x.itemsize
@@ -161,29 +157,23 @@ def _correlate(few: Few, x: Array, start: int, c: Array) -> None:
                 c[(j + 1) * lanes + lane], c[(j + 1) * lanes + lane + 1] = total(a1), total(b1)
             if j + 2 < n:
                 c[(j + 2) * lanes + lane], c[(j + 2) * lanes + lane + 1] = total(a2), total(b2)
-    for t in few.twins:
+    for t in few.duplicates:
         for lane in range(lanes):
             c[t * lanes + lane] = 0
 
 
 @part
-def _measure(comfort: tuple[float, float], signals: Signals, start: int, count: int) -> bool:
-    """‖x‖² of a tile of signals; False if one is neither zero nor of a comfortable scale."""
-    low, high = comfort
-    fine = True
+def _measure(x: Array, norms2: Array, start: int, count: int) -> None:
+    """‖x‖² of a tile of signals."""
     for r in range(start, start + count):
-        row, norm2 = signals.x[r], 0.0
+        row, norm2 = x[r], 0.0
         for i in range(row.size):
             norm2 += np.float64(row[i]) * np.float64(row[i])
-        signals.norm2[r] = norm2
-        if not (norm2 >= low and norm2 <= high):
-            for i in range(row.size):
-                fine &= row[i] == 0
-    return fine
+        norms2[r] = norm2
 
 
 @part
-def _pursue(few: Few, max_iter: int, tile: Tile) -> None:
+def _pursue(few: FewAtoms, max_iter: int, tile: Tile) -> None:
     """x_{t+1} = x_t − γ z_t with z_t = LMO(∇f(x_t)) in every lane, until none has a slope left."""
     lanes = tile.zero.size
     zero, steps = middling(tile.zero, 0), middling(tile.steps, 0)
@@ -200,64 +190,68 @@ def _pursue(few: Few, max_iter: int, tile: Tile) -> None:
 
 
 @part
-def _rescale(few: Few, signals: Signals, tile: Tile, start: int, count: int) -> None:
-    """Coefficients in the user's scale, and ‖residual‖² = ‖x‖² − Σ value_j (c⁰_j + c_j)."""
+def _subtract_fits(few: FewAtoms, norm2: Array, tile: Tile, start: int, count: int) -> None:
+    """‖residual‖² = ‖x‖² − Σ value_j (c⁰_j + c_j): the definition, multiplied out."""
     lanes = tile.zero.size
     for lane in range(count):
-        tile.left2[lane] = signals.norm2[start + lane]
-        tile.peak[lane] = 0.0
+        tile.left2[lane] = norm2[start + lane]
     for j in range(few.rows.shape[0]):
-        row, scale = j * lanes, few.scale[j]
+        row = j * lanes
         for lane in range(count):
             a = np.float64(tile.value[row + lane])
             both = np.float64(tile.first[row + lane]) + np.float64(tile.c[row + lane])
             tile.left2[lane] -= a * both
-            a = a * signals.unscale[start + lane] / scale
-            tile.scaled[row + lane] = a
-            tile.peak[lane] = max(tile.peak[lane], abs(a))
 
 
 @part
 def _emit(
-    few: Few,
+    few: FewAtoms,
     rules: PursuitRules,
-    signals: Signals,
+    x: Array,
+    norm2: Array,
     tile: Tile,
     start: int,
     count: int,
     at: int,
-    out: Piece,
+    out: FewCodes,
 ) -> Any:
-    """The codes of a tile after `at` others; how many there are then, and a signal out of range."""
-    n, lanes, bad = few.rows.shape[0], tile.zero.size, NOTHING
+    """The codes of a tile after `at` others; how many coefficients there are then."""
+    n, lanes = few.rows.shape[0], tile.zero.size
     for lane in range(count):
         r, before = start + lane, at
         for j in range(n):
-            a = tile.scaled[j * lanes + lane]
+            a = np.float64(tile.value[j * lanes + lane]) / few.scale[j]
             out.indices[at], out.values[at] = j, a
             at += 1 if a != 0 else 0
         left2, steps = tile.left2[lane], np.int64(tile.steps[lane])
         status = CONVERGED if steps < rules.max_iter else MAX_ITER
-        if left2 <= rules.trust * signals.norm2[r]:
-            left2 = _rest2(few.rows, signals.x[r], tile.value, lane, lanes)
+        if left2 <= rules.cancelled * norm2[r]:  # the difference has lost digits
+            left2 = _rest2(few.rows, x[r], norm2[r], tile.value, lane, lanes)
             if left2 <= tile.zero[lane] * np.float64(tile.zero[lane]):
                 status = CONVERGED
         out.sizes[r], out.iterations[r], out.statuses[r] = at - before, steps, status
-        out.residual_norms[r] = np.sqrt(max(left2, 0.0)) * signals.unscale[r]
-        peak = tile.peak[lane]
-        odd = peak > few.largest or (steps > 0 and peak * few.largest < 1)
-        if bad == NOTHING and odd:
-            bad = r
-    return at, bad
+        out.residual_norms[r] = np.sqrt(max(left2, 0.0))
+    return at
 
 
 @part
-def _rest2(rows: Array, x: Array, value: Array, lane: int, lanes: int) -> float:
+def _rest2(rows: Array, x: Array, norm2: float, value: Array, lane: int, lanes: int) -> float:
     """‖x − Σ value_j z_j‖² of the signal in a lane, from its definition."""
-    rest2 = 0.0
-    for i in range(x.size):
+    if norm2 == 0:
+        return 0.0
+    flat, d, step = rows.reshape(-1), x.size, NARROW // x.itemsize
+    inverse = x.dtype.type(1 / np.sqrt(norm2))  # squares of what is left then are in any range
+    squares = times(x.dtype.type(0), narrow(x, 0))
+    for s in range(0, d - d % step, step):
+        v = narrow(x, s)
+        for j in range(rows.shape[0]):
+            v = minus(v, value[j * lanes + lane], narrow(flat, j * d + s))
+        v = times(inverse, v)
+        squares = product(squares, v, v)
+    rest2 = np.float64(total(squares))
+    for i in range(d - d % step, d):
         rest = x[i]
         for j in range(rows.shape[0]):
             rest -= value[j * lanes + lane] * rows[j, i]
-        rest2 += np.float64(rest) * np.float64(rest)
-    return rest2
+        rest2 += np.float64(inverse * rest) * np.float64(inverse * rest)
+    return rest2 * norm2

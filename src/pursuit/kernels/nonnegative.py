@@ -20,21 +20,19 @@ import numpy as np
 from pursuit.base.validation import Array
 from pursuit.kernels.pursuit import compiled
 
-DEPENDENT = 1e-14
-"""An atom whose squared distance to the span of those in use is below this share of its squared
-norm does not enter: what it could add is among them already."""
-ROUNDING = 64 * float(np.finfo(np.float64).eps)
-"""A slope below this share of the numbers that it is the difference of is zero."""
 STEPS_PER_ATOM = 30
 """Steps after which a signal is left, for each atom."""
 
 
 class FitScratch(NamedTuple):
-    """Scratch of one thread for problems of n atoms.
+    """Scratch of one thread for problems of n atoms, and what counts as rounding.
 
     `order`: the atoms in use, in the order of the rows of `lower`; `inside`: whether an atom is in
     use; `barred`: whether it was tried in vain since the last move; `lower`: the Cholesky factor of
     their Gram matrix; `goal` and `unit`: solutions with it.
+    An atom whose squared distance from the span of those in use is at most `dependent` times its
+    squared norm does not enter; a slope at most `zero` times the numbers that it is the difference
+    of is none.
     """
 
     order: Array
@@ -43,12 +41,15 @@ class FitScratch(NamedTuple):
     lower: Array
     goal: Array
     unit: Array
+    dependent: float
+    zero: float
 
 
-def room_for(n: int) -> FitScratch:
+def fit_scratch(n: int, dependent: float, zero: float) -> FitScratch:
     """Scratch for problems of up to n atoms."""
     flags, order = np.zeros((2, n), np.bool_), np.zeros(n, np.int64)
-    return FitScratch(order, flags[0], flags[1], np.zeros((n, n)), np.zeros(n), np.zeros(n))
+    solutions = np.zeros((n, n)), np.zeros(n), np.zeros(n)
+    return FitScratch(order, flags[0], flags[1], *solutions, dependent, zero)
 
 
 # The Cholesky factor of the atoms in use ---------------------------------------------------
@@ -66,7 +67,7 @@ def _enter(gram: Array, room: FitScratch, k: int, j: int) -> bool:
         s /= lower[i, i]
         lower[k, i] = s
         rest -= s * s
-    if not rest > DEPENDENT * gram[j, j]:
+    if not rest > room.dependent * gram[j, j]:
         return False
     lower[k, k] = np.sqrt(rest)
     order[k] = j
@@ -219,7 +220,7 @@ def simplex_on(gram: Array, b: Array, norm: float, value: Array, room: FitScratc
     Parameters
     ----------
     gram, b
-        Z Zᵀ and Z y for all atoms, near unit norm; ‖y‖ is `norm`.
+        Z Zᵀ and Z y for all atoms; ‖y‖ is `norm`.
     value
         On return the coefficients.
     room
@@ -230,8 +231,9 @@ def simplex_on(gram: Array, b: Array, norm: float, value: Array, room: FitScratc
     bool
         Whether the end was reached; the coefficients are feasible in any case.
     """
-    best = _best_alone(gram, b)
+    best, size = _best_alone(gram, b), 0.0
     for j in range(len(gram)):
+        size = max(size, np.sqrt(gram[j, j]))  # of the longest atom
         value[j] = 1.0 if j == best else 0.0
     k = _begin(gram, value, room)
     for _ in range(STEPS_PER_ATOM * (len(gram) + 1)):
@@ -239,7 +241,7 @@ def simplex_on(gram: Array, b: Array, norm: float, value: Array, room: FitScratc
         for i in range(k):
             j = room.order[i]
             multiplier += value[j] * _slope(gram, b, value, room, k, j)
-        above = multiplier + ROUNDING * (norm + 1.0)
+        above = multiplier + room.zero * (norm + size) * size
         if not _next_in(gram, b, value, room, k, above):
             return True
         k = _settle_summed(b, value, room, k + 1)
@@ -278,11 +280,11 @@ def _settle_summed(b: Array, value: Array, room: FitScratch, k: int) -> int:
 
 @compiled
 def simplex(
-    gram: Array, b: Array, norms: Array, value: Array, done: Array, room: FitScratch, halt: Array
+    gram: Array, b: Array, norms: Array, value: Array, done: Array, room: FitScratch, flag: Array
 ) -> None:
-    """`simplex_on` for every row of b, unless `halt` is set."""
+    """`simplex_on` for every row of b, unless the interrupt flag is set."""
     for s in range(len(b)):
-        if halt[0]:
+        if flag[0]:
             break
         done[s] = simplex_on(gram, b[s], norms[s], value[s], room)
 

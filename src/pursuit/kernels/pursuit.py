@@ -4,12 +4,12 @@ A handful of atoms has a kernel of its own in `few_atoms`, cones are in `cone`, 
 paper's accelerated methods in `runs`.
 
 A kernel works through a block of signals and changes the arrays that it is given, so that it can
-be left and entered again: `Outcome` is its state and its result. Kernels release the GIL, draw no
-random numbers and allocate at most a row of scratch for a call, nothing for a signal. Correlations
-are rows padded with zeros to whole tiles (see `simd`).
+be left and entered again: `BlockState` is its state and its result. Kernels release the GIL, draw
+no random numbers and allocate at most a row of scratch for a call, nothing for a signal.
+Correlations are rows padded with zeros to whole tiles (see `simd`).
 
-The atoms of a kernel are unit rows, or all rows times one number (`norm2` tells); signals have a
-comfortable scale. Both are seen to at the door.
+The atoms of a kernel are unit rows, or the rows as given (`norm2` tells). All sizes are relative to
+those of signals and atoms, so that powers of two multiplied to them change no digit.
 """
 
 from __future__ import annotations
@@ -43,21 +43,12 @@ MAX_ATOMS = Status.MAX_ATOMS.code
 STALLED = Status.STALLED.code
 GOING = 255
 """The status of a signal that is not finished."""
-HALTED = 254
-"""The status of one that was left since its call was interrupted; nobody gets to see it."""
-HEEDED = 16
-"""Steps between two looks at whether it was: a look takes as long as a step over few atoms."""
+INTERRUPTED = 254
+"""The status of one that was left since its call was interrupted; no result has it."""
+CHECK_INTERRUPT_EVERY = 16
+"""Steps between two checks of the interrupt flag: one takes as long as a step over few atoms."""
 NOTHING = -1
 """What a kernel returns when it needs no further row of the Gram matrix."""
-BLURRED = 1e-6
-"""The share of ‖residual‖² that rounding may have made of it before it is computed."""
-NEAR = 100.0
-"""One over the squared distance of an atom from those before it, as a share of its squared norm,
-above which the factor loses digits that are missed."""
-WORTH = 1e-3
-"""The share of ‖residual‖² that an atom has to promise for a signal not to have converged."""
-SHARPENED = 2
-"""Corrections of coefficients whose factor has lost digits."""
 PIECE = 2048
 """Entries of an atom that are multiplied before the next ones are looked at."""
 
@@ -78,12 +69,15 @@ routine = compiling.part(inline=False, **_OPTIONS)
 
 
 class Atoms(NamedTuple):
-    """The dictionary: rows (n, d), their squared norms, their norms, and the least of these."""
+    """A dictionary: rows (n, d), their squared norms, their norms, and the least of these; what was
+    divided out of each row; which rows repeat an earlier one."""
 
     rows: Array
     norm2: Array
     norm: Array
     shortest: float
+    scale: Array
+    duplicates: Array
 
 
 class GramCache(NamedTuple):
@@ -94,35 +88,51 @@ class GramCache(NamedTuple):
 
 
 class PursuitRules(NamedTuple):
-    """When to stop, and what counts as zero.
+    """When to stop, and what counts as rounding.
 
-    A slope of an atom below `rounding` × ‖signal‖ × ‖atom‖ is zero. ‖residual‖² is updated by
-    differences while it is above `trust` × ‖signal‖², else computed from the coefficients. An atom
-    whose squared distance to the active ones is below `dependent` of its squared norm is never
-    added.
-    Where `halt` is set meanwhile, nothing more is to be done (`pursuit.base.threads`).
+    Attributes
+    ----------
+    n_nonzero, max_iter
+        The most atoms of a code, and the most steps.
+    zero
+        A correlation at most this times ‖signal‖ ‖atom‖ is zero.
+    dependent
+        An atom whose squared distance from those in use is at most this times its squared norm is
+        skipped.
+    cancelled
+        A difference of squares at most this times the first of them has lost digits: ‖residual‖²
+        is computed from the signal and the code then, and coefficients are refined.
+    interrupt_flag
+        Where it is set meanwhile, nothing more is to be done (`pursuit.base.threads`).
     """
 
     n_nonzero: int
     max_iter: int
-    rounding: float
-    trust: float
+    zero: float
     dependent: float
-    halt: Array
+    cancelled: float
+    interrupt_flag: Array
 
 
-class Block(NamedTuple):
-    """Signals (b, d), their correlations with the atoms (b, padded n), norms, residual goals."""
+class BlockState(NamedTuple):
+    """Signals of a block, how far each has come, and in the end its code for the kernel's atoms.
+
+    Attributes
+    ----------
+    x, c
+        The signals (b, d), and their correlations with the atoms (b, padded n).
+    norm2, target2
+        Their squared norms, and the squared residual norms at which they are finished; −inf: none.
+    chosen, value, size
+        The atoms of each code and their coefficients, (b, width), and how many there are.
+    residual2, steps, status
+        ‖residual‖², the steps taken, and a status or GOING.
+    """
 
     x: Array
     c: Array
     norm2: Array
-    goal2: Array
-
-
-class Outcome(NamedTuple):
-    """The state of each signal, and in the end its code for the atoms of the kernel."""
-
+    target2: Array
     chosen: Array
     value: Array
     size: Array
@@ -214,32 +224,40 @@ def descend(c: Array, gamma: float, row: Array) -> Any:
 
 
 @routine
-def residual2(atoms: Atoms, block: Block, found: Outcome, used: Any, rest: Array, r: int) -> float:
-    """‖x − Σ value_k z_k‖² of signal r, from its definition."""
-    x, rows = block.x[r], atoms.rows
-    for i in range(x.size):
-        rest[i] = x[i]
-    for k in range(0, used - used % 2, 2):
-        a, y = x.dtype.type(found.value[r, k]), rows[found.chosen[r, k]]
-        b, z = x.dtype.type(found.value[r, k + 1]), rows[found.chosen[r, k + 1]]
-        for i in range(x.size):
-            rest[i] -= a * y[i] + b * z[i]
-    if used % 2:
-        a, y = x.dtype.type(found.value[r, used - 1]), rows[found.chosen[r, used - 1]]
-        for i in range(x.size):
-            rest[i] -= a * y[i]
+def residual2(atoms: Atoms, state: BlockState, used: Any, rest: Array, r: int) -> float:
+    """Return ‖x − Σ value_k z_k‖² of signal r from its definition; `rest` is the residual then.
+
+    A tile of the residual stays in registers while all atoms of the code are subtracted.
+    """
+    x, flat, d = state.x[r], atoms.rows.reshape(-1), atoms.rows.shape[1]
+    whole = d - d % (WIDE // x.itemsize)
+    for s in range(0, whole, WIDE // x.itemsize):
+        v = wide(x, s)
+        for k in range(used):
+            v = minus(v, x.dtype.type(state.value[r, k]), wide(flat, state.chosen[r, k] * d + s))
+        store(rest, s, v)
+    for s in range(whole, d - d % (NARROW // x.itemsize), NARROW // x.itemsize):
+        u = narrow(x, s)
+        for k in range(used):
+            u = minus(u, x.dtype.type(state.value[r, k]), narrow(flat, state.chosen[r, k] * d + s))
+        store(rest, s, u)
+    for i in range(d - d % (NARROW // x.itemsize), d):
+        a = x[i]
+        for k in range(used):
+            a -= x.dtype.type(state.value[r, k]) * flat[state.chosen[r, k] * d + i]
+        rest[i] = a
     total = 0.0
-    for i in range(x.size):
+    for i in range(d):
         total += np.float64(rest[i]) * np.float64(rest[i])
     return total
 
 
 @part
-def verdict(left2: float, goal2: float, used: int, steps: int, rules: PursuitRules) -> int:
+def verdict(left2: float, target2: float, used: int, steps: int, rules: PursuitRules) -> int:
     """Whether a signal is finished, in the order of `solve`: fit, atoms, iterations."""
-    if steps % HEEDED == 0 and rules.halt[0]:
-        return HALTED
-    if left2 <= goal2:
+    if steps % CHECK_INTERRUPT_EVERY == 0 and rules.interrupt_flag[0]:
+        return INTERRUPTED
+    if left2 <= target2:
         return CONVERGED
     if used >= rules.n_nonzero:
         return MAX_ATOMS
@@ -249,21 +267,11 @@ def verdict(left2: float, goal2: float, used: int, steps: int, rules: PursuitRul
 
 
 @part
-def settle(
-    atoms: Atoms,
-    rules: PursuitRules,
-    block: Block,
-    found: Outcome,
-    zero: float,
-    rest: Array,
-    r: int,
-) -> None:
-    """The true ‖residual‖² of a finished signal; CONVERGED if nothing but rounding is left."""
-    if found.residual2[r] <= rules.trust * block.norm2[r]:
-        used = np.int64(found.size[r])
-        found.residual2[r] = residual2(atoms, block, found, used, rest, r)
-        if found.residual2[r] <= zero * zero:
-            found.status[r] = CONVERGED
+def finish(atoms: Atoms, rules: PursuitRules, state: BlockState, rest: Array, r: int) -> None:
+    """Compute ‖residual‖² of a finished signal from its definition; CONVERGED if it is rounding."""
+    state.residual2[r] = residual2(atoms, state, np.int64(state.size[r]), rest, r)
+    if state.residual2[r] <= rules.zero * rules.zero * state.norm2[r]:
+        state.status[r] = CONVERGED
 
 
 # Matching pursuit ------------------------------------------------------------------------
@@ -271,15 +279,15 @@ def settle(
 
 @uncounted
 def matching_pursuit(
-    atoms: Atoms, gram: GramCache, rules: PursuitRules, block: Block, found: Outcome, work: Scratch
+    atoms: Atoms, gram: GramCache, rules: PursuitRules, state: BlockState, work: Scratch
 ) -> int:
     """`methods.matching_pursuit` on ½‖x − signal‖² for every signal of a block.
 
     Returns the atom whose row of the Gram matrix is missing, or NOTHING.
     """
-    for r in range(block.c.shape[0]):
-        if found.status[r] == GOING:
-            missing = _pursue(atoms, gram, rules, block, found, work, r)
+    for r in range(state.c.shape[0]):
+        if state.status[r] == GOING:
+            missing = _pursue(atoms, gram, rules, state, work, r)
             if missing != NOTHING:
                 return missing
     return NOTHING
@@ -290,18 +298,17 @@ def _pursue(
     atoms: Atoms,
     gram: GramCache,
     rules: PursuitRules,
-    block: Block,
-    found: Outcome,
+    state: BlockState,
     work: Scratch,
     r: int,
 ) -> int:
     """Signal r. `_pursue_orthogonally` is its deliberate twin: a compiled loop over one signal
     keeps its numbers in registers, and cannot be handed what differs."""
-    c, norm2, goal2 = block.c[r], block.norm2[r], block.goal2[r]
-    zero = rules.rounding * np.sqrt(norm2)
-    used: Any = np.int64(found.size[r])
-    steps, left2 = found.steps[r], found.residual2[r]
-    status = verdict(left2, goal2, used, steps, rules)
+    c, norm2, target2 = state.c[r], state.norm2[r], state.target2[r]
+    zero = rules.zero * np.sqrt(norm2)
+    used: Any = np.int64(state.size[r])
+    steps, left2 = state.steps[r], state.residual2[r]
+    status = verdict(left2, target2, used, steps, rules)
     j, missing = steepest(c), NOTHING
     while status == GOING:
         if abs(c[j]) <= zero * atoms.norm[j]:
@@ -315,31 +322,33 @@ def _pursue(
             break
         gamma = c[j] / atoms.norm2[j]  # z_t = LMO(∇f(x_t)), exact step
         if work.place[j] == 0:
-            found.chosen[r, used] = j
-            found.value[r, used] = 0.0
+            state.chosen[r, used] = j
+            state.value[r, used] = 0.0
             used += 1
             work.place[j] = used
-        found.value[r, work.place[j] - 1] += gamma  # x_{t+1} = x_t − γ z_t
+        state.value[r, work.place[j] - 1] += gamma  # x_{t+1} = x_t − γ z_t
         steps += 1
         left2 -= gamma * c[j]
-        if goal2 >= 0 and left2 <= rules.trust * norm2:
-            left2 = residual2(atoms, block, found, used, work.rest, r)
-        status = verdict(left2, goal2, used, steps, rules)
+        if target2 >= 0 and left2 <= max(target2, rules.cancelled * norm2):
+            left2 = residual2(atoms, state, used, work.rest, r)
+        status = verdict(left2, target2, used, steps, rules)
         if status == GOING:
             j = descend(c, gamma, gram.rows[gram.slot[j]])
-    _write_down(found, r, used, steps, status, left2)
+    _write_down(state, r, used, steps, status, left2)
     if status != GOING:
-        settle(atoms, rules, block, found, zero, work.rest, r)
+        finish(atoms, rules, state, work.rest, r)
         for k in range(used):
-            work.place[found.chosen[r, k]] = 0
+            work.place[state.chosen[r, k]] = 0
     return missing
 
 
 @part
-def _write_down(found: Outcome, r: int, used: int, steps: int, status: int, left2: float) -> None:
+def _write_down(
+    state: BlockState, r: int, used: int, steps: int, status: int, left2: float
+) -> None:
     """Where a signal is left."""
-    found.size[r], found.steps[r], found.status[r] = used, steps, status
-    found.residual2[r] = left2
+    state.size[r], state.steps[r], state.status[r] = used, steps, status
+    state.residual2[r] = left2
 
 
 # Orthogonal pursuit ----------------------------------------------------------------------
@@ -347,7 +356,7 @@ def _write_down(found: Outcome, r: int, used: int, steps: int, status: int, left
 
 @uncounted
 def orthogonal(
-    atoms: Atoms, gram: GramCache, rules: PursuitRules, block: Block, found: Outcome, work: Scratch
+    atoms: Atoms, gram: GramCache, rules: PursuitRules, state: BlockState, work: Scratch
 ) -> int:
     """`methods.orthogonal` on ½‖x − signal‖² for every signal of a block.
 
@@ -356,9 +365,9 @@ def orthogonal(
     of the Gram matrix: a Cholesky factor that grows by one row, without triangular solves.
     Returns the atom whose row is missing, or NOTHING.
     """
-    for r in range(block.c.shape[0]):
-        if found.status[r] == GOING:
-            missing = _pursue_orthogonally(atoms, gram, rules, block, found, work, r)
+    for r in range(state.c.shape[0]):
+        if state.status[r] == GOING:
+            missing = _pursue_orthogonally(atoms, gram, rules, state, work, r)
             if missing != NOTHING:
                 return missing
     return NOTHING
@@ -369,19 +378,16 @@ def _pursue_orthogonally(
     atoms: Atoms,
     gram: GramCache,
     rules: PursuitRules,
-    block: Block,
-    found: Outcome,
+    state: BlockState,
     work: Scratch,
     r: int,
 ) -> int:
     """Signal r; the deliberate twin of `_pursue`, with a factor that grows."""
-    c, norm2, goal2 = block.c[r], block.norm2[r], block.goal2[r]
-    used: Any = np.int64(found.size[r])
-    steps, left2 = found.steps[r], found.residual2[r]
-    zero, blur = rules.rounding * np.sqrt(norm2), 0.0
-    for k in range(used):
-        zero, blur = _doubt(atoms, rules, work, k, np.int64(found.chosen[r, k]), zero, blur)
-    status = verdict(left2, goal2, used, steps, rules)
+    c, norm2, target2 = state.c[r], state.norm2[r], state.target2[r]
+    used: Any = np.int64(state.size[r])
+    steps, left2 = state.steps[r], state.residual2[r]
+    zero = rules.zero * np.sqrt(norm2)
+    status = verdict(left2, target2, used, steps, rules)
     j, missing, refused = steepest(c), NOTHING, 0.0
     while status == GOING:
         if abs(c[j]) <= zero * atoms.norm[j]:
@@ -390,7 +396,7 @@ def _pursue_orthogonally(
                 break
             j = _other(c, j)  # rounding; so small a slope may be more for a shorter atom
             continue
-        if used == found.chosen.shape[1]:
+        if used == state.chosen.shape[1]:
             status = STALLED  # as many atoms as dimensions, and something is left by rounding
             break
         pivot = _pivot(work, used, j, atoms.norm2[j])
@@ -403,106 +409,49 @@ def _pursue_orthogonally(
             break
         work.lower[used, used] = 1 / np.sqrt(pivot)
         work.along[used] = c[j] * work.lower[used, used]
-        found.chosen[r, used] = j
+        state.chosen[r, used] = j
         left2 -= work.along[used] * work.along[used]
-        zero, blur = _doubt(atoms, rules, work, used, j, zero, blur)
         used, steps = used + 1, steps + 1
-        if goal2 >= 0 and (left2 <= rules.trust * norm2 or blur > BLURRED * left2):
-            solve_upper(work.lower, work.along, found.value[r], used)
-            left2 = residual2(atoms, block, found, used, work.rest, r)
-        status = verdict(left2, goal2, used, steps, rules)
+        if target2 >= 0 and left2 <= max(target2, rules.cancelled * norm2):
+            solve_upper(work.lower, work.along, state.value[r], used)
+            left2 = residual2(atoms, state, used, work.rest, r)
+        status = verdict(left2, target2, used, steps, rules)
         if status == GOING:
             j, refused = _extend(work, used - 1, c, gram.rows[gram.slot[j]]), 0.0
-    _write_down(found, r, used, steps, status, left2)
+    _write_down(state, r, used, steps, status, left2)
     if status != GOING:
-        solve_upper(work.lower, work.along, found.value[r], used)
-        if blur > BLURRED * left2:
-            _sharpen(atoms, rules, block, found, work, r)
-        settle(atoms, rules, block, found, zero, work.rest, r)
+        solve_upper(work.lower, work.along, state.value[r], used)
+        if _has_short_pivot(atoms, rules, state, work, r):
+            _refine(atoms, state, work, r)
+        finish(atoms, rules, state, work.rest, r)
     return missing
 
 
 @part
-def _doubt(
-    atoms: Atoms, rules: PursuitRules, work: Scratch, k: int, j: Any, zero: float, blur: float
-) -> tuple[float, float]:
-    """How far a short pivot magnifies rounding, in the slope of an atom of unit norm and, where it
-    is short enough to be missed there, in ‖residual‖²."""
-    nearness = work.lower[k, k] * atoms.norm[j]
-    doubt = abs(work.along[k]) * nearness
-    blurred = doubt * doubt if nearness * nearness > NEAR else 0.0
-    return zero + rules.rounding * doubt, blur + rules.rounding * blurred
+def _has_short_pivot(
+    atoms: Atoms, rules: PursuitRules, state: BlockState, work: Scratch, r: int
+) -> bool:
+    """Return whether a pivot of the factor has lost digits, and the coefficients with it."""
+    is_short = False
+    for k in range(state.size[r]):
+        pivot = 1 / (work.lower[k, k] * work.lower[k, k])
+        is_short |= pivot <= rules.cancelled * atoms.norm2[state.chosen[r, k]]
+    return is_short
 
 
 @part
-def _sharpen(
-    atoms: Atoms, rules: PursuitRules, block: Block, found: Outcome, work: Scratch, r: int
-) -> None:
-    """Coefficients, ‖residual‖² and status of a signal whose factor has lost too many digits.
-
-    The residual itself says what is missing from the fit: the fit of the residual is added, as in
-    corrected seminormal equations, as long as that helps.
-    """
-    used: Any = np.int64(found.size[r])
-    left2, worse = np.inf, False
-    for turn in range(SHARPENED + 2):
-        now2 = residual2(atoms, block, found, used, work.rest, r)
-        if worse:
-            break  # the residual is that of the best coefficients again
-        worse = turn > 0 and not now2 < left2
-        if not worse:
-            left2 = now2
-            if turn == SHARPENED:
-                break
-            _fit_the_rest(atoms, found, work, used, r)
-        for k in range(used):
-            found.value[r, k] += -work.change[k] if worse else work.change[k]
-    found.residual2[r] = left2
-    if found.status[r] == CONVERGED:
-        _doubt_the_end(atoms, rules, block, found, work, r)
-
-
-@part
-def _fit_the_rest(atoms: Atoms, found: Outcome, work: Scratch, used: int, r: int) -> None:
-    """`change` ← the coefficients of the residual in the active atoms."""
+def _refine(atoms: Atoms, state: BlockState, work: Scratch, r: int) -> None:
+    """Add the fit of the residual to the coefficients: one step of iterative refinement."""
+    used: Any = np.int64(state.size[r])
+    residual2(atoms, state, used, work.rest, r)
     for k in range(used):
-        slope = _slope(atoms.rows[found.chosen[r, k]], work.rest)
+        slope = _slope(atoms.rows[state.chosen[r, k]], work.rest)
         for i in range(k):
             slope -= work.lower[k, i] * work.along[i]
         work.along[k] = slope * work.lower[k, k]
     solve_upper(work.lower, work.along, work.change, used)
-
-
-@part
-def _doubt_the_end(
-    atoms: Atoms, rules: PursuitRules, block: Block, found: Outcome, work: Scratch, r: int
-) -> None:
-    """STALLED where an atom could still take off a part of the residual, which is in `work`: the
-    factor only cannot tell that atom from the chosen ones any more."""
-    used: Any = np.int64(found.size[r])
-    left2, terms = found.residual2[r], np.sqrt(block.norm2[r])
     for k in range(used):
-        terms += abs(found.value[r, k]) * atoms.norm[found.chosen[r, k]]
-    rounded = 8 * rules.rounding * terms
-    if left2 <= max(rounded * rounded, block.goal2[r]):
-        return
-    for j in range(len(atoms.norm)):
-        norm2, slope = atoms.norm2[j], _slope(atoms.rows[j], work.rest)
-        apart2 = max(_distance2(work, used, j, norm2), rules.dependent * norm2)
-        if slope * slope > WORTH * apart2 * left2:
-            found.status[r] = STALLED
-
-
-@part
-def _distance2(work: Scratch, used: int, j: int, norm2: float) -> float:
-    """The squared distance of atom j to the span of the active atoms."""
-    tile = WIDE // work.basis.itemsize
-    at = (j // tile) * tile * work.weight.size + j % tile
-    distance2 = float(norm2)
-    for k in range(used):
-        w = np.float64(work.basis[at + k * tile])
-        distance2 -= w * w
-    return distance2
+        state.value[r, k] += work.change[k]
 
 
 @part
@@ -614,44 +563,43 @@ def _one_row(flat: Array, w: Array, out: Array, r: int, d: int, start: int, end:
 
 @compiled
 def step_from_residuals(
-    atoms: Atoms, rules: PursuitRules, block: Block, rest: Array, live: Array, found: Outcome
+    atoms: Atoms, rules: PursuitRules, state: BlockState, rest: Array, live: Array
 ) -> None:
     """One step of matching pursuit for each signal of `live`; `rest` are residuals (b, d).
 
-    ``block.c[k]`` are the correlations of the residual of signal ``live[k]``.
+    ``state.c[k]`` are the correlations of the residual of signal ``live[k]``.
     """
     room = np.empty(rest.shape[1], rest.dtype)
     for k in range(live.size):
-        r, c = live[k], block.c[k]
+        r, c = live[k], state.c[k]
         j = steepest(c)
-        zero = rules.rounding * np.sqrt(block.norm2[r])
+        zero = rules.zero * np.sqrt(state.norm2[r])
         while abs(c[j]) <= zero * atoms.norm[j] and abs(c[j]) > zero * atoms.shortest:
             c[j] = 0
             j = steepest(c)
         if abs(c[j]) <= zero * atoms.norm[j]:
-            found.status[r] = CONVERGED
-            settle(atoms, rules, block, found, zero, room, r)
+            state.status[r] = CONVERGED
+            finish(atoms, rules, state, room, r)
             continue
         gamma = c[j] / atoms.norm2[j]
         position = 0
-        while position < found.size[r] and found.chosen[r, position] != j:
+        while position < state.size[r] and state.chosen[r, position] != j:
             position += 1
-        if position == found.size[r]:
-            found.chosen[r, position], found.value[r, position] = j, 0.0
-            found.size[r] += 1
-        found.value[r, position] += gamma
+        if position == state.size[r]:
+            state.chosen[r, position], state.value[r, position] = j, 0.0
+            state.size[r] += 1
+        state.value[r, position] += gamma
         _take_off(rest[r], rest.dtype.type(gamma), atoms.rows[j])
-        _close(atoms, rules, block, found, gamma * c[j], zero, room, r)
+        _close(atoms, rules, state, gamma * c[j], room, r)
 
 
 @compiled
 def step_orthogonally(
     atoms: Atoms,
     rules: PursuitRules,
-    block: Block,
+    state: BlockState,
     rest: Array,
     live: Array,
-    found: Outcome,
     bases: Bases,
 ) -> None:
     """One step of orthogonal pursuit for each signal of `live`."""
@@ -659,33 +607,33 @@ def step_orthogonally(
     room = np.empty(rest.shape[1], rest.dtype)
     for k in range(live.size):
         r = live[k]
-        zero = rules.rounding * np.sqrt(block.norm2[r])
-        used: Any = np.int64(found.size[r])
+        zero = rules.zero * np.sqrt(state.norm2[r])
+        used: Any = np.int64(state.size[r])
         refused = 0.0
-        j = steepest(block.c[k])
-        while abs(block.c[k, j]) > zero * atoms.shortest and used < found.chosen.shape[1]:
-            if abs(block.c[k, j]) > zero * atoms.norm[j]:
+        j = steepest(state.c[k])
+        while abs(state.c[k, j]) > zero * atoms.shortest and used < state.chosen.shape[1]:
+            if abs(state.c[k, j]) > zero * atoms.norm[j]:
                 pivot = _orthonormal(atoms.rows[j], q[r], lower[r], used)
                 if pivot > rules.dependent * atoms.norm2[j]:
                     break
-                refused = max(refused, abs(block.c[k, j]) / atoms.norm[j])
-            block.c[k, j] = 0
-            j = steepest(block.c[k])
-        left = abs(block.c[k, j]) / atoms.norm[j]
-        if left <= zero or used == found.chosen.shape[1]:
+                refused = max(refused, abs(state.c[k, j]) / atoms.norm[j])
+            state.c[k, j] = 0
+            j = steepest(state.c[k])
+        left = abs(state.c[k, j]) / atoms.norm[j]
+        if left <= zero or used == state.chosen.shape[1]:
             stuck = left > zero or refused > 8 * zero
-            found.status[r] = STALLED if stuck else CONVERGED
-            settle(atoms, rules, block, found, zero, room, r)
+            state.status[r] = STALLED if stuck else CONVERGED
+            finish(atoms, rules, state, room, r)
             continue
         beta = 0.0
         for i in range(rest.shape[1]):
             beta += np.float64(q[r, used, i]) * rest[r, i]
         along[r, used] = beta
-        found.chosen[r, used] = j
-        found.size[r] += 1
+        state.chosen[r, used] = j
+        state.size[r] += 1
         _take_off(rest[r], rest.dtype.type(beta), q[r, used])
-        solve_upper(lower[r], along[r], found.value[r], used + 1)
-        _close(atoms, rules, block, found, beta * beta, zero, room, r)
+        solve_upper(lower[r], along[r], state.value[r], used + 1)
+        _close(atoms, rules, state, beta * beta, room, r)
 
 
 @part
@@ -723,46 +671,32 @@ def _orthonormal(z: Array, q: Array, lower: Array, used: int) -> float:
 def _close(
     atoms: Atoms,
     rules: PursuitRules,
-    block: Block,
-    found: Outcome,
-    fallen: float,
-    zero: float,
+    state: BlockState,
+    decrease: float,
     room: Array,
     r: int,
 ) -> None:
-    """The end of a step: what is left of the signal, and whether it is finished."""
-    found.steps[r] += 1
-    used: Any = np.int64(found.size[r])
-    left2 = found.residual2[r] - fallen
-    if block.goal2[r] >= 0 and left2 <= rules.trust * block.norm2[r]:
-        left2 = residual2(atoms, block, found, used, room, r)
-    found.residual2[r] = left2
-    found.status[r] = verdict(left2, block.goal2[r], used, found.steps[r], rules)
-    if found.status[r] != GOING:
-        settle(atoms, rules, block, found, zero, room, r)
+    """End a step: update ‖residual‖², and see whether the signal is finished."""
+    state.steps[r] += 1
+    used: Any = np.int64(state.size[r])
+    left2, target2 = state.residual2[r] - decrease, state.target2[r]
+    if target2 >= 0 and left2 <= max(target2, rules.cancelled * state.norm2[r]):
+        left2 = residual2(atoms, state, used, room, r)
+    state.residual2[r] = left2
+    state.status[r] = verdict(left2, target2, used, state.steps[r], rules)
+    if state.status[r] != GOING:
+        finish(atoms, rules, state, room, r)
 
 
 # Codes ------------------------------------------------------------------------------------
 
 
 @compiled
-def collect(
-    found: Outcome, unscale: Array, scale: Array, index: Array, value: Array, largest: float
-) -> int:
-    """The codes of a block one after another, for the signals and atoms as given.
-
-    Returns the first signal whose coefficients leave the range of their type, or NOTHING; the
-    range is that of normal numbers, from about 1/largest to `largest`.
-    """
-    at, bad = 0, NOTHING
-    for r in range(found.size.size):
-        top = 0.0
-        for k in range(found.size[r]):
-            j = found.chosen[r, k]
-            a = found.value[r, k] * unscale[r] / scale[j]
-            top = max(top, abs(a))
-            index[at], value[at] = j, a
+def collect(state: BlockState, scale: Array, index: Array, value: Array) -> None:
+    """Write the codes of a block one after another, for atoms times `scale`."""
+    at = 0
+    for r in range(state.size.size):
+        for k in range(state.size[r]):
+            j = state.chosen[r, k]
+            index[at], value[at] = j, state.value[r, k] / scale[j]
             at += 1
-        if bad == NOTHING and (top > largest or (found.size[r] > 0 and top * largest < 1)):
-            bad = r
-    return bad

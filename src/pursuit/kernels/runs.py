@@ -23,8 +23,7 @@ from pursuit.kernels.pursuit import (
     DIVERGED,
     GOING,
     Atoms,
-    Block,
-    Outcome,
+    BlockState,
     PursuitRules,
     part,
     residual2,
@@ -33,8 +32,8 @@ from pursuit.kernels.pursuit import (
 
 Span = tuple[int, int]
 """Iterations from the first number up to, not including, the second."""
-LOOK = 64
-"""All slopes are looked at once in so many iterations, or in as many as there are atoms."""
+CHECK_EVERY = 64
+"""All correlations are looked at once in so many iterations, or in as many as there are atoms."""
 
 
 class Setting(NamedTuple):
@@ -67,21 +66,19 @@ class Watch(NamedTuple):
 
     atoms: Atoms
     rules: PursuitRules
-    block: Block
-    found: Outcome
-    sure: Array  # ‖residual‖² where it was last computed from its definition
-    rest: Array  # room for a residual
+    state: BlockState
+    exact2: Array  # ‖residual‖² where it was last computed from its definition
+    rest: Array  # scratch for a residual
     correlated: bool  # whether s are the correlations, and not the gradient
 
 
-class Marks(NamedTuple):
-    """Where a signal is to be looked at again."""
+class NextCheck(NamedTuple):
+    """Where it is to be seen whether a signal is finished."""
 
-    goal2: float  # a ‖residual‖² that may be small enough
-    doubt: float  # how far from the truth the one that is kept may be
-    most: int  # distinct atoms
-    look: int  # iterations: the last, or those at which all slopes are looked at
-    zero: float  # a largest slope that is nothing but rounding
+    left2: float  # a ‖residual‖² that may be small enough, or has lost its digits
+    n_atoms: int  # distinct atoms
+    iteration: int  # the last, or the one at which all correlations are looked at
+    zero: float  # a largest correlation that is nothing but rounding
 
 
 @strict
@@ -99,10 +96,10 @@ def plain(
         coef, s, bits = x.coef[i], x.s[i], x.bits[i]
         mark = 0
         if watch is not None:
-            if left(watch, i, setting, s, span[0]):
+            if is_left(watch, i, setting, s, span[0]):
                 continue
-            marks = marks_of(watch, i, span[0], len(h))
-            used, left2 = np.int64(watch.found.size[i]), watch.found.residual2[i]
+            check = next_check(watch, i, span[0], len(h))
+            used, left2 = np.int64(watch.state.size[i]), watch.state.residual2[i]
         for t in range(span[0], span[1]):
             z = _largest(s, bits) if steepest else picks[i, t - span[0]]  # line 3
             c, before = _slope(correlated, rows, s, z), coef[z]
@@ -116,14 +113,14 @@ def plain(
             if watch is not None:
                 used += (coef[z] != 0) - (before != 0)
                 left2 -= gamma * (2 * c - gamma * watch.atoms.norm2[z])
-                seen = abs(c) if steepest else np.inf
-                if due(marks, left2 - marks.doubt, used, t + 1, seen):
-                    watch.found.size[i], watch.found.residual2[i] = used, left2
-                    if ends(watch, i, setting, coef, s, t + 1, left2 - marks.doubt):
+                largest_c = abs(c) if steepest else np.inf
+                if is_due(check, left2, used, t + 1, largest_c):
+                    watch.state.size[i], watch.state.residual2[i] = used, left2
+                    if is_finished(watch, i, setting, coef, s, t + 1, left2 <= check.left2):
                         break
-                    marks, left2 = marks_of(watch, i, t + 1, len(h)), watch.found.residual2[i]
-        if watch is not None and watch.found.status[i] == GOING:
-            watch.found.size[i], watch.found.residual2[i] = used, left2
+                    check, left2 = next_check(watch, i, t + 1, len(h)), watch.state.residual2[i]
+        if watch is not None and watch.state.status[i] == GOING:
+            watch.state.size[i], watch.state.residual2[i] = used, left2
 
 
 @strict
@@ -151,9 +148,9 @@ def accelerated(
         coef_v, s_v = v.coef[i], v.s[i]
         mark = 0
         if watch is not None:
-            if left(watch, i, setting, s, span[0]):
+            if is_left(watch, i, setting, s, span[0]):
                 continue
-            marks = marks_of(watch, i, span[0], len(h))
+            check = next_check(watch, i, span[0], len(h))
         for t in range(span[0], span[1]):
             k = t - span[0]
             _blend(tau[k], coef_v, coef)  # line 6: y_t = (1 − τ_t) x_t + τ_t v_t, over x_t
@@ -171,12 +168,12 @@ def accelerated(
                 out.sums[mark] += _value(coef, s, out.reference.coef[i], out.reference.s[i])
                 mark += 1
             if watch is not None:
-                at_least = lowest(watch, i, setting, coef, s) if marks.goal2 >= 0 else np.inf
-                seen = abs(c) if steepest else np.inf
-                if due(marks, at_least, 0, t + 1, seen):
-                    if ends(watch, i, setting, coef, s, t + 1, at_least):
+                left2 = lowest2(watch, i, setting, coef, s) if check.left2 >= 0 else np.inf
+                largest_c = abs(c) if steepest else np.inf
+                if is_due(check, left2, 0, t + 1, largest_c):
+                    if is_finished(watch, i, setting, coef, s, t + 1, left2 <= check.left2):
                         break
-                    marks = marks_of(watch, i, t + 1, len(h))
+                    check = next_check(watch, i, t + 1, len(h))
 
 
 # One step -----------------------------------------------------------------------------------
@@ -249,82 +246,82 @@ def _value(coef: Array, s: Array, coef_ref: Array, s_ref: Array) -> float:
 
 
 @strict_part
-def left(watch: Watch, i: int, setting: Setting, s: Array, t: int) -> bool:
+def is_left(watch: Watch, i: int, setting: Setting, s: Array, t: int) -> bool:
     """Whether there is nothing to do for a signal: it was left, or its first point will do."""
-    if watch.rules.halt[0]:
+    if watch.rules.interrupt_flag[0]:
         return True
-    if t > 0 or watch.found.status[i] != GOING:
-        return watch.found.status[i] != GOING  # type: ignore[no-any-return]
-    done = watch.block.norm2[i] <= watch.block.goal2[i] or flat(watch, i, setting, s)
-    watch.found.status[i] = CONVERGED if done else GOING
+    if t > 0 or watch.state.status[i] != GOING:
+        return watch.state.status[i] != GOING  # type: ignore[no-any-return]
+    done = watch.state.norm2[i] <= watch.state.target2[i] or is_flat(watch, i, setting, s)
+    watch.state.status[i] = CONVERGED if done else GOING
     return done
 
 
 @strict_part
-def marks_of(watch: Watch, i: int, t: int, n: int) -> Marks:
-    """What a signal that is looked at after t iterations has to reach to be looked at again."""
-    rules = watch.rules
-    period = max(n, LOOK)
-    look = min((t // period + 1) * period, rules.max_iter)
-    doubt = 8 * rules.rounding * watch.sure[i]
-    zero = zero_slope(watch, i) * watch.atoms.shortest
-    return Marks(watch.block.goal2[i], doubt, rules.n_nonzero, look, zero)
+def next_check(watch: Watch, i: int, t: int, n: int) -> NextCheck:
+    """Return when to look at a signal again after t iterations."""
+    rules, left2 = watch.rules, watch.state.target2[i]
+    if left2 >= 0:
+        left2 = max(left2, rules.cancelled * watch.exact2[i])
+    period = max(n, CHECK_EVERY)
+    iteration = min((t // period + 1) * period, rules.max_iter)
+    return NextCheck(left2, rules.n_nonzero, iteration, zero_of(watch, i) * watch.atoms.shortest)
 
 
 @part
-def due(marks: Marks, at_least: float, used: int, t: int, seen: float) -> bool:
-    """Whether a signal is to be looked at: ‖residual‖² is `at_least` so much, `used` atoms are in
-    its code, t iterations were made, and the last saw a largest slope of `seen`."""
-    low = at_least <= marks.goal2 or seen <= marks.zero
-    return low or used >= marks.most or t >= marks.look
+def is_due(check: NextCheck, left2: float, used: int, t: int, largest_c: float) -> bool:
+    """Whether a signal is to be looked at: its ‖residual‖² is about `left2`, `used` atoms are in
+    its code, t iterations were made, and the last one saw a largest correlation."""
+    low = left2 <= check.left2 or largest_c <= check.zero
+    return low or used >= check.n_atoms or t >= check.iteration
 
 
 @strict_part
-def ends(
-    watch: Watch, i: int, setting: Setting, coef: Array, s: Array, t: int, at_least: float
+def is_finished(
+    watch: Watch, i: int, setting: Setting, coef: Array, s: Array, t: int, is_low: bool
 ) -> bool:
     """Whether a signal is left after t iterations.
 
     Only a residual that is computed from its definition counts as small enough.
     """
-    found, goal2 = watch.found, watch.block.goal2[i]
-    found.steps[i] = t
-    if goal2 >= 0 and at_least <= goal2:
-        found.residual2[i] = watch.sure[i] = exact_residual2(watch, i, coef)
-    # Where no residual is asked for, none is known: any above the goal of −1 will do.
-    left2 = found.residual2[i] if goal2 >= 0 else 0.0
-    used: Any = np.int64(found.size[i])
-    status = verdict(left2, goal2, used, t, watch.rules)
-    if status != CONVERGED and flat(watch, i, setting, s):
+    state, target2 = watch.state, watch.state.target2[i]
+    state.steps[i] = t
+    if is_low:
+        state.residual2[i] = watch.exact2[i] = exact_residual2(watch, i, coef)
+    # Where no residual is asked for, none is known: any above the target of −inf will do.
+    left2 = state.residual2[i] if target2 >= 0 else 0.0
+    used: Any = np.int64(state.size[i])
+    status = verdict(left2, target2, used, t, watch.rules)
+    if status != CONVERGED and is_flat(watch, i, setting, s):
         status = CONVERGED
-    found.status[i] = status
+    state.status[i] = status
     return status != GOING
 
 
 @strict_part
-def lowest(watch: Watch, i: int, setting: Setting, coef: Array, s: Array) -> float:
+def lowest2(watch: Watch, i: int, setting: Setting, coef: Array, s: Array) -> float:
     """‖residual‖² less what may be rounding.
 
     It is ‖s‖² where s is the gradient, else ‖signal‖² + a·(s + s_0).
     """
-    first, total, size = setting.first[i], 0.0, watch.block.norm2[i]
+    first, total, size = setting.first[i], 0.0, watch.state.norm2[i]
     if watch.correlated:
         for j in range(len(coef)):
             term = np.float64(coef[j]) * (np.float64(s[j]) + first[j])
             total += term
             size += abs(term)
-        total += watch.block.norm2[i]
+        total += watch.state.norm2[i]
     else:
         for k in range(len(s)):
             total += np.float64(s[k]) * s[k]
-    watch.found.residual2[i] = total
-    return total - 8 * watch.rules.rounding * size  # type: ignore[no-any-return]
+    watch.state.residual2[i] = total
+    return total - watch.rules.zero * size  # type: ignore[no-any-return]
 
 
 @strict_part
-def flat(watch: Watch, i: int, setting: Setting, s: Array) -> bool:
-    """Whether every slope is nothing but rounding."""
-    zero, norm = zero_slope(watch, i), watch.atoms.norm
+def is_flat(watch: Watch, i: int, setting: Setting, s: Array) -> bool:
+    """Whether every correlation is nothing but rounding."""
+    zero, norm = zero_of(watch, i), watch.atoms.norm
     z: Any = np.int64(0)
     while z < len(norm) and abs(_slope(watch.correlated, setting.rows, s, z)) <= zero * norm[z]:
         z += 1
@@ -332,39 +329,39 @@ def flat(watch: Watch, i: int, setting: Setting, s: Array) -> bool:
 
 
 @strict_part
-def zero_slope(watch: Watch, i: int) -> float:
-    """The slope of an atom of unit norm that counts as zero."""
-    zero: float = watch.rules.rounding * np.sqrt(watch.block.norm2[i])
+def zero_of(watch: Watch, i: int) -> float:
+    """The correlation with an atom of unit norm that counts as zero."""
+    zero: float = watch.rules.zero * np.sqrt(watch.state.norm2[i])
     return zero
 
 
 @strict_part
 def exact_residual2(watch: Watch, i: int, coef: Array) -> float:
     """‖signal − Σ coef_j z_j‖² from its definition; the code is written down on the way."""
-    found, used = watch.found, 0
+    state, used = watch.state, 0
     for j in range(len(coef)):
         if coef[j] != 0:
-            found.chosen[i, used] = j
-            found.value[i, used] = coef[j]
+            state.chosen[i, used] = j
+            state.value[i, used] = coef[j]
             used += 1
-    found.size[i] = used
-    return residual2(watch.atoms, watch.block, found, used, watch.rest, i)
+    state.size[i] = used
+    return residual2(watch.atoms, state, used, watch.rest, i)
 
 
 @strict
-def close(watch: Watch, coef: Array) -> None:
-    """Write down the codes of a block, with true residuals.
+def collect_runs(watch: Watch, coef: Array) -> None:
+    """Write down the codes of a block, with residuals from their definition.
 
     One that is far from its signal, or no number at all, is a run that diverged: its code is
     empty.
     """
-    found = watch.found
+    state = watch.state
     for i in range(len(coef)):
-        norm2 = watch.block.norm2[i]
-        left2, zero = exact_residual2(watch, i, coef[i]), zero_slope(watch, i)
+        norm2 = state.norm2[i]
+        left2, zero = exact_residual2(watch, i, coef[i]), zero_of(watch, i)
         if not left2 <= 2 * norm2:
-            found.size[i], found.status[i] = 0, DIVERGED
+            state.size[i], state.status[i] = 0, DIVERGED
             left2 = norm2
         elif left2 <= zero * zero:
-            found.status[i] = CONVERGED
-        found.residual2[i] = left2
+            state.status[i] = CONVERGED
+        state.residual2[i] = left2

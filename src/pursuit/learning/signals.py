@@ -20,7 +20,7 @@ from pursuit.base.errors import InputError
 from pursuit.base.scaling import check_range
 from pursuit.base.validation import Array, float_type, in_rows, is_finite, plain_array
 from pursuit.encoding.chunks import from_zarr, is_dask, is_zarr
-from pursuit.encoding.rows import map_npy
+from pursuit.encoding.signals import map_npy
 
 ROWS = 2**16
 """Signals of a window that has to be read."""

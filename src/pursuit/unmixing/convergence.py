@@ -61,16 +61,16 @@ def convergence(pixels: Array, endmembers: Array, *, seed: int = 0) -> Convergen
     seed
         Of the random methods.
     """
-    from pursuit.encoding.courses import Field  # and the compiler with it
+    from pursuit.encoding.convergence import BatchProblem  # and the compiler with it
     from pursuit.methods import NAMED
 
     signals = evenly_spaced(pixels, SAMPLE).astype(np.float64)
     matrix, _ = unit_rows(endmembers[endmembers.any(axis=1)])
-    field = Field(Dictionary(matrix), signals)
+    field = BatchProblem(Dictionary(matrix), signals)
     grid = np.unique(np.geomspace(1, ITERATIONS, POINTS).round().astype(np.int64))
     curves = {}
     for name in METHODS:
-        course = field.course(NAMED[name](), np.concatenate([[0], grid]), seed)
+        course = field.curve(NAMED[name](), np.concatenate([[0], grid]), seed)
         assert course is not None, name
         curves[name.replace("-", " ")] = _relative(course.values)
     return Convergence(grid, curves, len(signals))

@@ -38,7 +38,7 @@ class Filled(NamedTuple):
     used: Tensor
 
 
-class Gathering(Protocol):
+class CodeBuffers(Protocol):
     """Takes the codes of signals, some at a time, and gives those of all."""
 
     def keep(self, first: int, filled: Filled) -> None:
@@ -48,7 +48,7 @@ class Gathering(Protocol):
         """All codes."""
 
 
-# What the engine found: its arrays, and no copies of them --------------------------------------
+# From the engine: its arrays, and no copies of them ---------------------------------------------
 
 
 def of_codes(codes: Codes, layout: str, lead: tuple[int, ...], width: int | None) -> CodesTensor:
@@ -82,7 +82,7 @@ def _in_places(codes: Codes, width: int) -> tuple[Array, Array]:
     return indices, values
 
 
-# What was found on a device: written where it stays, a chunk at a time -------------------------
+# From a device: written where it stays, a chunk at a time ----------------------------------------
 
 
 class Compressed:
@@ -112,7 +112,7 @@ class Compressed:
         return _sparse(*parts, self.shape)
 
 
-class Dense:
+class DenseRows:
     """All coefficients."""
 
     def __init__(self, lead: tuple[int, ...], n: int, like: Tensor) -> None:
@@ -147,13 +147,20 @@ class Places:
         return TopK(self.index[:, :width].reshape(shape), self.value[:, :width].reshape(shape))
 
 
-def gathering(
+def code_buffers(
     layout: str, lead: tuple[int, ...], n: int, width: int, cut: bool, like: Tensor
-) -> Gathering:
+) -> CodeBuffers:
     """Room for codes of up to `width` atoms; `cut`: top k is as wide as the widest code."""
-    make: dict[str, Callable[[], Gathering]] = {
+    make: dict[str, Callable[[], CodeBuffers]] = {
         "csr": lambda: Compressed((int(np.prod(lead)), n), width, like),
-        "dense": lambda: Dense(lead, n, like),
+        "dense": lambda: DenseRows(lead, n, like),
         "topk": lambda: Places(lead, width, cut, like),
     }
     return make[layout]()
+
+
+def working_type(*tensors: Tensor | None) -> torch.dtype:
+    """The type of codes: float64 as soon as one is float64 or of integers, else float32."""
+    single = (torch.float32, torch.float16, torch.bfloat16)
+    given = [tensor.dtype for tensor in tensors if tensor is not None]
+    return torch.float32 if all(dtype in single for dtype in given) else torch.float64
