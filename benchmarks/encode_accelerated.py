@@ -8,7 +8,7 @@ their own end. For each condition number,
 * float64 with and without all earlier steps kept: the same.
 
 Distances and steps are medians, times are microseconds of the processor a signal. The limits that
-`pursuit.encoding.accelerated` works by, EASY and HARD, are read off these tables.
+`pursuit.encoding.conjugate` works by, EASY and HARD, are read off these tables.
 """
 
 from __future__ import annotations

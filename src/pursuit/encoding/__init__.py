@@ -90,7 +90,9 @@ def encode(
         chunks of a dask array, or of a zarr array or its path, are encoded by Dask's scheduler or
         the cluster whose client is active, one thread a task (the extra ``dask``).
     atoms
-        A `Dictionary`, or an array with an atom in each row. Any scale but zero. With a `Cone`
+        A `Dictionary`, or an array with an atom in each row, none of them zero. The largest
+        magnitude of an atom, and that of a signal but zero, is within 1e±70, in float32 1e±15;
+        anything else is an `InputError`: rescale the data. With a `Cone`
         of them coefficients are at least zero, by ``"orthogonal"`` or ``"matching-pursuit"``: an
         atom whose coefficient comes to zero leaves the code, and may come back.
     method
