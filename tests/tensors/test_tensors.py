@@ -269,9 +269,9 @@ def test_the_dictionary_is_prepared_once_and_again_after_a_change():
     signals, W = problem(9)
     module = PursuitEncoder.from_decoder(W, n_nonzero=4, layout="dense")
     module(signals)
-    kept = module._kept[1]
+    kept = module._cached[1]
     module(signals)
-    assert module._kept[1] is kept
+    assert module._cached[1] is kept
     W[:30] = W[30:].flip(0)  # in place, where the decoder is trained
     torch.testing.assert_close(module(signals), encode(signals, W, n_nonzero=4, layout="dense"))
 

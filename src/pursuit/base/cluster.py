@@ -82,7 +82,7 @@ def shared_node(shared: SharedValue) -> Any:
 def held_node(shared: SharedValue) -> Any:
     """The same for many graphs, one after the other: on a cluster it is sent there once.
 
-    A worker that dies takes nothing along: the scheduler can make it anew, which it could not if
+    A worker that dies takes nothing along: the scheduler can make it again, which it could not if
     it had been scattered.
     """
     import dask
@@ -143,7 +143,7 @@ def _in_batches(tasks: Iterator[tuple[int, Any]]) -> Iterator[tuple[int, Any]]:
 
 @contextmanager
 def _one_pool(workers: int) -> Iterator[None]:
-    """Dask's processes would be started anew for every call: let them stay for all."""
+    """Dask's processes would be started again for every call: let them stay for all."""
     import dask
     from dask import multiprocessing
 
@@ -164,8 +164,8 @@ def _in_window(client: Any, tasks: Iterator[tuple[int, Any]]) -> Iterator[tuple[
     finished = as_completed()
 
     def fill() -> None:
-        room = IN_FLIGHT * max(1, _threads(client)) - len(places)
-        for place, task in islice(tasks, max(0, room)):
+        free = IN_FLIGHT * max(1, _threads(client)) - len(places)
+        for place, task in islice(tasks, max(0, free)):
             future = client.compute(task)
             places[future] = place
             finished.add(future)

@@ -17,7 +17,7 @@ from pursuit.base.paths import path_of
 from pursuit.base.status import Status
 from pursuit.base.threads import for_each_block
 from pursuit.base.validation import Array, real_array
-from pursuit.encoding.folder import FINISHED, NO_ATOM, About, StoredRows, read_about, read_marks
+from pursuit.encoding.folder import FINISHED, NO_ATOM, About, StoredRows, read_about, read_records
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
@@ -420,8 +420,8 @@ def open_folder(path: str | os.PathLike[str], verify: bool = False) -> StoredCod
     """Return the codes in a folder that `encode` filled to the end."""
     folder = path_of("path", path)
     about = read_about(folder)
-    marks = read_marks(folder, about)
-    done = int(np.count_nonzero(marks["rows"]))
+    records = read_records(folder, about)
+    done = int(np.count_nonzero(records["rows"]))
     if not about.complete or about.signals is None:
         of = "" if about.blocks is None else f" of {about.blocks}"
         raise InputError(
@@ -430,7 +430,7 @@ def open_folder(path: str | os.PathLike[str], verify: bool = False) -> StoredCod
         )
     if done != about.blocks:
         raise InputError(f"{folder}: {FINISHED} is damaged, it has {done} of {about.blocks} blocks")
-    rows = StoredRows(folder, about, marks)
+    rows = StoredRows(folder, about, records)
     if verify:
         rows.verify()
     return StoredCodes(rows, about)

@@ -53,7 +53,7 @@ PIECE = 4096
 FEW = 1024
 """Up to so many atoms, and if there are fewer than dimensions, signals are projected first."""
 PROGRESS = 1 / 16
-"""Directions are begun anew only if S fell to this share since the last time."""
+"""Directions are begun again only if S fell to this share since the last time."""
 LOST = 1e-6
 """A direction whose ‖e‖² falls to this share when its part along earlier ones goes is rounding."""
 CROWDED = 0.75
@@ -97,23 +97,23 @@ class Earlier:
     def __init__(self, memory: int, frame: Frame, columns: int) -> None:
         n, r = frame.rows.shape
         self._images = np.empty((memory, r, columns), frame.rows.dtype)
-        self._ways = np.empty((memory, n, columns), frame.rows.dtype)
+        self._directions = np.empty((memory, n, columns), frame.rows.dtype)
         self._count = 0
 
-    def take_off(self, way: Array, image: Array) -> None:
+    def take_off(self, direction: Array, image: Array) -> None:
         """The part of a direction that is orthogonal to earlier ones, in place."""
-        images, ways = self._used
+        images, directions = self._used
         if len(images):
             shares = np.einsum("krm,rm->km", images, image)
             image -= np.einsum("km,krm->rm", shares, images)
-            way -= np.einsum("km,knm->nm", shares, ways)
+            direction -= np.einsum("km,knm->nm", shares, directions)
 
-    def add(self, way: Array, image: Array, scale: Array) -> None:
+    def add(self, direction: Array, image: Array, scale: Array) -> None:
         """Keep a direction, in the place of the oldest."""
         if len(self._images):
             place = self._count % len(self._images)
             np.multiply(image, scale, out=self._images[place])
-            np.multiply(way, scale, out=self._ways[place])
+            np.multiply(direction, scale, out=self._directions[place])
             self._count += 1
 
     def forget(self, columns: Array) -> None:
@@ -121,14 +121,14 @@ class Earlier:
             kept[..., columns] = 0
 
     def keep(self, columns: Array) -> None:
-        for name, used in zip(("_images", "_ways"), self._used, strict=True):
-            room = np.empty((*getattr(self, name).shape[:2], int(columns.sum())), used.dtype)
-            room[: len(used)] = used[..., columns]
-            setattr(self, name, room)
+        for name, used in zip(("_images", "_directions"), self._used, strict=True):
+            array = np.empty((*getattr(self, name).shape[:2], int(columns.sum())), used.dtype)
+            array[: len(used)] = used[..., columns]
+            setattr(self, name, array)
 
     @property
     def _used(self) -> tuple[Array, Array]:
-        return self._images[: self._count], self._ways[: self._count]
+        return self._images[: self._count], self._directions[: self._count]
 
 
 class ConjugateSignals:
@@ -138,7 +138,7 @@ class ConjugateSignals:
         n, m = len(frame.rows), targets.shape[1]
         self.signal, self.going = np.arange(m), np.ones(m, np.bool_)
         self.zero, self.target, self.rest = zero, targets, -targets  # rest = x − target
-        self.coef, self.way = np.zeros((2, n, m), targets.dtype)
+        self.coef, self.direction = np.zeros((2, n, m), targets.dtype)
         self.c = frame.rows @ self.rest
         self.energy = dot(self.c, self.c)  # S
         self.before = np.full(m, np.inf)  # S at the last step
@@ -149,7 +149,7 @@ class ConjugateSignals:
         for name, array in vars(self).items():
             setattr(self, name, np.ascontiguousarray(array[..., those]))
 
-    def flat(self, places: Array) -> Array:
+    def is_flat(self, places: Array) -> Array:
         """Whether no slope of a column is above zero."""
         flat: Array = np.abs(self.c[:, places]).max(axis=0) <= self.zero[places]
         return flat
@@ -158,9 +158,9 @@ class ConjugateSignals:
 class ConjugateBlock:
     """The runs of some signals, all at the same step; each ends by itself.
 
-    A run has CONVERGED when all slopes, computed anew from its coefficients, are below `zero`.
+    A run has CONVERGED when all slopes, recomputed from its coefficients, are below `zero`.
     It is STALLED where those that it kept are, or its next direction is nothing but rounding,
-    and beginning anew does not bring S further down.
+    and beginning again does not bring S further down.
 
     Parameters
     ----------
@@ -188,7 +188,7 @@ class ConjugateBlock:
         self.statuses, self.steps = np.full(m, GOING, np.uint8), np.zeros(m, np.int64)
         self._ended = np.zeros((m, len(frame.rows)), targets.dtype)
         self.held = ConjugateSignals(frame, targets, zero)
-        self.end(np.flatnonzero(self.held.flat(np.arange(m))), CONVERGED)
+        self.end(np.flatnonzero(self.held.is_flat(np.arange(m))), CONVERGED)
 
     @property
     def going(self) -> bool:
@@ -210,23 +210,23 @@ class ConjugateBlock:
 
     def step(self) -> None:
         """One step of every run that has not ended."""
-        held, way, dtype = self.held, self.held.way, self._rows.dtype
-        way *= (held.energy / held.before).astype(dtype)
-        way -= held.c
-        image = self._rows.T @ way
+        held, direction, dtype = self.held, self.held.direction, self._rows.dtype
+        direction *= (held.energy / held.before).astype(dtype)
+        direction -= held.c
+        image = self._rows.T @ direction
         whole = dot(image, image)
-        self._earlier.take_off(way, image)
-        bend, slope = dot(image, image), dot(way, held.c)
-        moves = (bend > LOST * whole) & (slope < 0)
-        gamma = np.where(moves, -slope / bend, 0).astype(dtype)
-        self._earlier.add(way, image, np.where(moves, bend**-0.5, 0).astype(dtype))
-        held.coef += gamma * way
+        self._earlier.take_off(direction, image)
+        curvature, slope = dot(image, image), dot(direction, held.c)
+        moves = (curvature > LOST * whole) & (slope < 0)
+        gamma = np.where(moves, -slope / curvature, 0).astype(dtype)
+        self._earlier.add(direction, image, np.where(moves, curvature**-0.5, 0).astype(dtype))
+        held.coef += gamma * direction
         held.rest += gamma * image
         held.before = held.energy
         self.steps[held.signal[held.going]] += 1
-        self._look(~moves)
+        self._update(~moves)
 
-    def _look(self, spent: Array) -> None:
+    def _update(self, spent: Array) -> None:
         """Slopes where the runs are now; those that have nothing left to do are looked into."""
         held = self.held
         held.c = self._rows @ held.rest
@@ -234,17 +234,17 @@ class ConjugateBlock:
         low = held.energy <= len(held.c) * held.zero**2
         near = np.flatnonzero(held.going & (spent | low))
         if near.size:
-            self._begin_anew(near[spent[near] | held.flat(near)])
+            self._restart(near[spent[near] | held.is_flat(near)])
         if held.going.sum() <= CROWDED * len(held.going):
             self._earlier.keep(held.going)
             held.keep(held.going)
 
-    def _begin_anew(self, places: Array) -> None:
+    def _restart(self, places: Array) -> None:
         """Compute the slopes from the coefficients; end the runs that have no more to gain."""
         held = self.held
         held.rest[:, places] = self._rows.T @ held.coef[:, places] - held.target[:, places]
         held.c[:, places] = c = self._rows @ held.rest[:, places]
-        energy, flat = dot(c, c), held.flat(places)
+        energy, flat = dot(c, c), held.is_flat(places)
         stuck = ~flat & ~(energy <= PROGRESS * held.first[places])
         self.end(places[flat], CONVERGED)
         self.end(places[stuck], STALLED)

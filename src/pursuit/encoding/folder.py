@@ -203,7 +203,7 @@ def record(number: int, rows: Mapping[str, Array], signals: int) -> Array:
     return made
 
 
-def read_marks(folder: Path, about: About) -> Array:
+def read_records(folder: Path, about: About) -> Array:
     """The records of all blocks, up to the last finished; one bit changed is an input error."""
     file = folder / FINISHED
     if file.is_dir():
@@ -215,14 +215,14 @@ def read_marks(folder: Path, about: About) -> Array:
             f"got {len(raw)}"
         )
     # Of an unknown number of blocks, what a kill left of a last record is no record.
-    marks = np.frombuffer(raw[: len(raw) // RECORD.itemsize * RECORD.itemsize], RECORD)
-    begun = np.flatnonzero(marks.view(np.uint8).reshape(-1, RECORD.itemsize).any(axis=1))
+    records = np.frombuffer(raw[: len(raw) // RECORD.itemsize * RECORD.itemsize], RECORD)
+    begun = np.flatnonzero(records.view(np.uint8).reshape(-1, RECORD.itemsize).any(axis=1))
     for number in begun.tolist():
         one = raw[number * RECORD.itemsize : (number + 1) * RECORD.itemsize]
-        sealed = marks[number]["seal"] == _seal(number, one)
-        if not (sealed and 0 < marks[number]["rows"] <= about.block):
+        sealed = records[number]["seal"] == _seal(number, one)
+        if not (sealed and 0 < records[number]["rows"] <= about.block):
             raise InputError(f"{folder}: {FINISHED} is damaged in the record of block {number}")
-    return marks[: begun[-1] + 1] if begun.size else marks[:0]
+    return records[: begun[-1] + 1] if begun.size else records[:0]
 
 
 def _seal(number: int, one: bytes) -> int:
@@ -241,19 +241,19 @@ class StoredRows:
     ----------
     folder, about
         Where they are, and what they are.
-    marks
+    records
         The records of the blocks. A block is compared with its checksums once, when rows of it are
         first asked for.
     """
 
-    def __init__(self, folder: Path, about: About, marks: Array) -> None:
-        self._folder, self._about, self._marks = folder, about, marks
-        if not len(marks):
+    def __init__(self, folder: Path, about: About, records: Array) -> None:
+        self._folder, self._about, self._records = folder, about, records
+        if not len(records):
             self._rows = about.signals or 0
         else:
-            self._rows = about.block * (len(marks) - 1) + int(marks["rows"][-1])
+            self._rows = about.block * (len(records) - 1) + int(records["rows"][-1])
         self._arrays = {name: self._map(name) for name in COLUMNS}
-        self._unverified = {name: np.ones(len(marks), bool) for name in COLUMNS}
+        self._unverified = {name: np.ones(len(records), bool) for name in COLUMNS}
 
     def __len__(self) -> int:
         return self._rows
@@ -285,14 +285,14 @@ class StoredRows:
                 unverified[number] = False
 
     def _compare(self, name: str, number: int, rows: Array) -> None:
-        mark = self._marks[number]
-        if not mark["rows"]:  # not finished: nobody reads it, and it is written again
+        entry = self._records[number]
+        if not entry["rows"]:  # not finished: nobody reads it, and it is written again
             return
-        if mark["sums"][COLUMNS.index(name)] != checksum(rows[: mark["rows"]]):
+        if entry["sums"][COLUMNS.index(name)] != checksum(rows[: entry["rows"]]):
             first = number * self._about.block
             raise InputError(
                 f"{self._folder}: {name}.npy is damaged in block {number}, the codes of signals "
-                f"{first} to {first + int(mark['rows']) - 1}"
+                f"{first} to {first + int(entry['rows']) - 1}"
             )
 
     # Opening --------------------------------------------------------------------------------

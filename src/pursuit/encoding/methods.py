@@ -37,6 +37,8 @@ class EncodingMethod:
         Atoms that a step may bring into a code; 0: all of them.
     limits_atoms
         Whether the number of atoms of a code can be limited.
+    is_sparse
+        Whether codes have a tenth of d atoms where no stopping rule is given at all.
     """
 
     name: str
@@ -47,6 +49,7 @@ class EncodingMethod:
     needs_gram: bool = False
     n_moved: int = 1
     limits_atoms: bool = True
+    is_sparse: bool = False
 
     @property
     def module(self) -> Any:
@@ -70,7 +73,7 @@ class EncodingMethod:
                 f"n_nonzero: {self.name} moves through all atoms, so that their number in a code "
                 f"cannot be limited; expected max_iter, rtol or atol, got n_nonzero={n_nonzero!r}"
             )
-        if n_nonzero is None and max_iter is None and not has_target and self.cone:
+        if n_nonzero is None and max_iter is None and not has_target and self.is_sparse:
             n_nonzero = max(1, d // 10)
         atoms, steps = UNLIMITED, UNLIMITED if self.orthogonal else STEPS
         if n_nonzero is not None:
@@ -82,8 +85,10 @@ class EncodingMethod:
 
 
 _ROWS = (
-    EncodingMethod(name="matching-pursuit", kernels="pursuits", cone=True),
-    EncodingMethod(name="orthogonal", kernels="pursuits", cone=True, orthogonal=True),
+    EncodingMethod(name="matching-pursuit", kernels="pursuits", cone=True, is_sparse=True),
+    EncodingMethod(
+        name="orthogonal", kernels="pursuits", cone=True, is_sparse=True, orthogonal=True
+    ),
     EncodingMethod(name="affine-invariant", kernels="stepwise", needs_gram=True),
     EncodingMethod(name="random-pursuit", kernels="stepwise"),
     EncodingMethod(name="accelerated-random", kernels="stepwise", limits_atoms=False),

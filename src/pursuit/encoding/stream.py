@@ -159,7 +159,7 @@ def _shape_of(signals: SignalRows, length: int) -> str:
 
 
 class Throughput(Silent):
-    """A bar in signals, with signals a second, told in blocks of one window after another."""
+    """A bar in signals, with signals a second, updated in blocks of one window after another."""
 
     def __init__(self, shown: Silent, block: int, total: int | None) -> None:
         self._shown, self._block, self._total = shown, block, total

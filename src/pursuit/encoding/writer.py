@@ -2,7 +2,7 @@
 
 A block is marked as finished only after its rows have reached the disk. Whatever stops a run, the
 marked blocks are whole and the others are done again. Rows are written and never mapped: a full
-disk is then an error that can be told, not a crash.
+disk is then an error with a message, not a crash.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from pursuit.encoding.folder import (
     fixed_width,
     is_codes_folder,
     read_about,
-    read_marks,
+    read_records,
     record,
     signals_checksum,
     write_about,
@@ -46,8 +46,8 @@ SECONDS = 2.0
 """Between two moments at which rows are forced to the disk and their blocks are marked."""
 FILES = (FINISHED, *(f"{column}.npy" for column in COLUMNS), ABOUT)
 """What a run writes. They are removed in this order: a folder is one of codes to the last."""
-MARKS = 2**15
-"""Room for the marks of blocks where nobody knows their number."""
+RECORDS = 2**15
+"""Space for the records of blocks where nobody knows their number."""
 
 
 class Writer:
@@ -108,7 +108,7 @@ class Writer:
         return about
 
     def _create(self) -> None:
-        """Arrays first, the marks last: where those are missing, nothing was begun."""
+        """Arrays first, the records last: where those are missing, nothing was begun."""
         for name, (dtype, shape) in self._about.columns.items():
             header = npy_header(dtype, (self._about.signals or 0, *shape))
             size = len(header) + (self._about.signals or 0) * prod(shape) * dtype.itemsize
@@ -117,22 +117,22 @@ class Writer:
                 file.truncate(size)
                 os.fsync(file.fileno())
         with replacement(self.path / FINISHED) as part:
-            # Room for the marks is taken now: on a disk that is full later, they still fit.
-            part.write_bytes(bytes((self._about.blocks or MARKS) * RECORD.itemsize))
+            # Room for the records is taken now: on a disk that is full later, they still fit.
+            part.write_bytes(bytes((self._about.blocks or RECORDS) * RECORD.itemsize))
 
     def _read_finished(self) -> Array:
         """The records of the blocks that are there, compared with the checksums of their rows."""
-        marks = read_marks(self.path, self._about)
+        records = read_records(self.path, self._about)
         try:
-            StoredRows(self.path, self._about, marks).verify()
+            StoredRows(self.path, self._about, records).verify()
         except InputError as error:
             raise InputError(
                 f"{error}; without the file {FINISHED}, resume=True (--resume) encodes all again"
             ) from None
-        return marks
+        return records
 
     def _open(self) -> None:
-        self._marks = open(self.path / FINISHED, "r+b", buffering=0)  # noqa: SIM115
+        self._records = open(self.path / FINISHED, "r+b", buffering=0)  # noqa: SIM115
         self._files = {
             name: open(self.path / f"{name}.npy", "r+b", buffering=0)  # noqa: SIM115
             for name in self._about.columns
@@ -168,13 +168,13 @@ class Writer:
         about = self._about
         rows = {name: fixed_width(codes, name, row) for name, row in about.columns.items()}
         self._check_total(number * about.block + len(codes))
-        mark = record(number, rows, checksum)
+        entry = record(number, rows, checksum)
         with self._lock, _writing(self.path):
             for name, (dtype, shape) in about.columns.items():
                 size = prod(shape) * dtype.itemsize
                 offset = len(npy_header(dtype, (0, *shape))) + number * about.block * size
                 write_at(self._files[name], offset, rows[name])
-            self._written[number] = mark
+            self._written[number] = entry
             if time.monotonic() - self._committed >= SECONDS:
                 self._commit()
 
@@ -189,14 +189,14 @@ class Writer:
             )
 
     def _commit(self) -> None:
-        """Force rows to the disk, and only then mark their blocks."""
+        """Force rows to the disk, and only then write the records of their blocks."""
         if not self._written:
             return
         for file in self._files.values():
             os.fsync(file.fileno())
-        for number, mark in self._written.items():
-            write_at(self._marks, number * RECORD.itemsize, mark)
-        os.fsync(self._marks.fileno())
+        for number, entry in self._written.items():
+            write_at(self._records, number * RECORD.itemsize, entry)
+        os.fsync(self._records.fileno())
         self._written, self._committed = {}, time.monotonic()
         self._any_finished = True
 
@@ -222,8 +222,8 @@ class Writer:
             file.truncate(len(header) + rows * prod(shape) * dtype.itemsize)
             write_at(file, 0, np.frombuffer(header, np.uint8))
             os.fsync(file.fileno())
-        self._marks.truncate(blocks * RECORD.itemsize)
-        os.fsync(self._marks.fileno())
+        self._records.truncate(blocks * RECORD.itemsize)
+        os.fsync(self._records.fileno())
 
     def abort(self, error: BaseException) -> None:
         """After an error: keep the finished blocks and say so, or remove what was written."""
@@ -251,7 +251,7 @@ class Writer:
             pass  # the error that led here is on its way; unmarked blocks are done again
         finally:
             self._written = {}
-            for file in (*self._files.values(), self._marks):
+            for file in (*self._files.values(), self._records):
                 file.close()
 
     def _leave(self) -> None:

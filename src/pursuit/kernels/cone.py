@@ -180,7 +180,7 @@ def step_from_residuals(
     state: BlockState,
     rest: Array,
     live: Array,
-    room: Array,
+    scratch: Array,
 ) -> None:
     """One step of matching pursuit over a cone for each signal of `live`.
 
@@ -192,7 +192,7 @@ def step_from_residuals(
         r = live[k]
         zero = rules.zero * np.sqrt(state.norm2[r])
         j, gamma = _step(atoms, steps, c, k * n, n, state, zero, r)
-        _close(atoms, rules, state, gamma, room, r)
+        _close(atoms, rules, state, gamma, scratch, r)
         step = rest.dtype.type(gamma)
         for i in range(rest.shape[1]):
             rest[r, i] -= step * atoms.rows[j, i]
@@ -393,32 +393,32 @@ def orthogonal(
     gram: Array,
     rules: PursuitRules,
     state: BlockState,
-    room: ConeScratch,
+    scratch: ConeScratch,
 ) -> None:
     """Orthogonal pursuit over a cone for every signal of a block: least squares with a ≥ 0 over
     the atoms in use, which an atom leaves when its coefficient comes to zero.
 
     `gram` and ``state.c`` are for atoms at unit norm; `length` are the norms of the atoms.
     """
-    fit = Fit(gram, state.c, state.chosen, state.value, room.lower, room.along, room.goal)
+    fit = Fit(gram, state.c, state.chosen, state.value, scratch.lower, scratch.along, scratch.goal)
     flat_gram, flat_b = gram.reshape(-1), state.c.reshape(-1)
     for r in range(state.c.shape[0]):
         state.status[r] = verdict(state.norm2[r], state.target2[r], 0, 0, rules)
         while state.status[r] == GOING:
             used: Any = np.int64(state.size[r])
-            _slopes(fit, flat_gram, flat_b, used, length, room.c, r)
-            zero = _zero(rules, room, state, r)
+            _slopes(fit, flat_gram, flat_b, used, length, scratch.c, r)
+            zero = _zero(rules, scratch, state, r)
             now, refused = DEPENDENT, 0.0
             while now < 0:
-                j = _best(room.c, 0, room.c.size, length, zero, refused, state, r)
+                j = _best(scratch.c, 0, scratch.c.size, length, zero, refused, state, r)
                 if j < 0:
                     break
                 state.chosen[r, used] = j
                 now = _admit(fit, r, used, rules.dependent, zero)
-                refused = _pass_over(room.c, j, length[j], now, refused)
+                refused = _pass_over(scratch.c, j, length[j], now, refused)
             if now >= 0:
-                _end_step(atoms, length, rules, state, fit, now, room.rest, r)
-        _finish(atoms, length, rules, state, fit, room, r)
+                _end_step(atoms, length, rules, state, fit, now, scratch.rest, r)
+        _finish(atoms, length, rules, state, fit, scratch, r)
 
 
 @uncounted
@@ -430,7 +430,7 @@ def step_orthogonally(
     rest: Array,
     live: Array,
     small: Small,
-    room: ConeScratch,
+    scratch: ConeScratch,
 ) -> None:
     """One step of orthogonal pursuit over a cone for each signal of `live`.
 
@@ -440,10 +440,10 @@ def step_orthogonally(
     c, n = state.c.reshape(-1), state.c.shape[1]
     for k in range(live.size):
         r = live[k]
-        factor = (small.lower[r], small.along[r], room.goal)
+        factor = (small.lower[r], small.along[r], scratch.goal)
         fit = Fit(small.gram[r], small.b, small.order, state.value, *factor)
         used: Any = np.int64(state.size[r])
-        zero = _zero(rules, room, state, r)
+        zero = _zero(rules, scratch, state, r)
         now, refused = DEPENDENT, 0.0
         while now < 0:
             j = _best(c, k * n, n, length, zero, refused, state, r)
@@ -455,13 +455,13 @@ def step_orthogonally(
         if now >= 0:
             for i in range(now):
                 state.chosen[r, i] = small.atom[r, small.order[r, i]]
-            _end_step(atoms, length, rules, state, fit, now, room.rest, r)
+            _end_step(atoms, length, rules, state, fit, now, scratch.rest, r)
         if state.status[r] == GOING:
-            _residual2(atoms, length, state, room.rest, r)
+            _residual2(atoms, length, state, scratch.rest, r)
             for i in range(rest.shape[1]):
-                rest[r, i] = room.rest[i]
+                rest[r, i] = scratch.rest[i]
         else:
-            _finish(atoms, length, rules, state, fit, room, r)
+            _finish(atoms, length, rules, state, fit, scratch, r)
 
 
 @part
@@ -522,7 +522,7 @@ def _measure(
 
 
 @part
-def _zero(rules: PursuitRules, room: ConeScratch, state: BlockState, r: int) -> Any:
+def _zero(rules: PursuitRules, scratch: ConeScratch, state: BlockState, r: int) -> Any:
     """The correlation of an atom of unit norm that counts as zero.
 
     It is a difference of products with the signal, in its precision, and of the coefficients with
@@ -531,7 +531,7 @@ def _zero(rules: PursuitRules, room: ConeScratch, state: BlockState, r: int) -> 
     weight = 0.0
     for k in range(state.size[r]):
         weight += state.value[r, k]
-    return rules.zero * np.sqrt(state.norm2[r]) + room.zero * weight
+    return rules.zero * np.sqrt(state.norm2[r]) + scratch.zero * weight
 
 
 @part
@@ -589,7 +589,7 @@ def _finish(
     rules: PursuitRules,
     state: BlockState,
     fit: Fit,
-    room: ConeScratch,
+    scratch: ConeScratch,
     r: int,
 ) -> None:
     """The code of a signal for the atoms as they are, refined if need be; what it leaves."""
@@ -597,13 +597,13 @@ def _finish(
     for k in range(state.size[r]):
         shortest = min(shortest, 1 / (fit.lower[k, k] * fit.lower[k, k]))
     if shortest <= rules.cancelled:
-        _residual2(atoms, length, state, room.rest, r)
-        _refine(atoms, length, state, fit, room.rest, r)
+        _residual2(atoms, length, state, scratch.rest, r)
+        _refine(atoms, length, state, fit, scratch.rest, r)
     for k in range(state.size[r]):
-        if room.single:
+        if scratch.single:
             state.value[r, k] = np.float64(np.float32(state.value[r, k]))
-    state.residual2[r] = _residual2(atoms, length, state, room.rest, r)
-    zero = _zero(rules, room, state, r)
+    state.residual2[r] = _residual2(atoms, length, state, scratch.rest, r)
+    zero = _zero(rules, scratch, state, r)
     if state.residual2[r] <= zero * zero:
         state.status[r] = CONVERGED
     for k in range(state.size[r]):

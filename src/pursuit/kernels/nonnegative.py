@@ -56,9 +56,9 @@ def fit_scratch(n: int, dependent: float, zero: float) -> FitScratch:
 
 
 @compiled
-def _enter(gram: Array, room: FitScratch, k: int, j: int) -> bool:
+def _enter(gram: Array, scratch: FitScratch, k: int, j: int) -> bool:
     """Add atom j as row k; False, and nothing changed, if it depends on the others."""
-    order, lower = room.order, room.lower
+    order, lower = scratch.order, scratch.lower
     rest = gram[j, j]
     for i in range(k):
         s = gram[order[i], j]
@@ -67,19 +67,19 @@ def _enter(gram: Array, room: FitScratch, k: int, j: int) -> bool:
         s /= lower[i, i]
         lower[k, i] = s
         rest -= s * s
-    if not rest > room.dependent * gram[j, j]:
+    if not rest > scratch.dependent * gram[j, j]:
         return False
     lower[k, k] = np.sqrt(rest)
     order[k] = j
-    room.inside[j] = True
+    scratch.inside[j] = True
     return True
 
 
 @compiled
-def _leave(room: FitScratch, k: int, place: int) -> None:
+def _leave(scratch: FitScratch, k: int, place: int) -> None:
     """Remove row `place` of k rows: the rows below move up and are rotated to a triangle again."""
-    order, lower = room.order, room.lower
-    room.inside[order[place]] = False
+    order, lower = scratch.order, scratch.lower
+    scratch.inside[order[place]] = False
     for i in range(place, k - 1):
         order[i] = order[i + 1]
         for l in range(i + 2):
@@ -109,36 +109,36 @@ def _substitute(lower: Array, k: int, x: Array) -> None:
 
 
 @compiled
-def _summed_goal(b: Array, room: FitScratch, k: int, total: float) -> None:
+def _summed_goal(b: Array, scratch: FitScratch, k: int, total: float) -> None:
     """`goal`: the coefficients of sum `total` at which the slopes b of the atoms in use agree.
 
     Only differences of slopes matter, so that of one atom is taken off all: a signal far from
     the atoms then costs no digits.
     """
     for i in range(k):
-        room.goal[i] = b[room.order[i]] - b[room.order[0]]
-        room.unit[i] = 1.0
-    _substitute(room.lower, k, room.goal)
-    _substitute(room.lower, k, room.unit)
+        scratch.goal[i] = b[scratch.order[i]] - b[scratch.order[0]]
+        scratch.unit[i] = 1.0
+    _substitute(scratch.lower, k, scratch.goal)
+    _substitute(scratch.lower, k, scratch.unit)
     sum_goal = sum_unit = 0.0
     for i in range(k):
-        sum_goal += room.goal[i]
-        sum_unit += room.unit[i]
+        sum_goal += scratch.goal[i]
+        sum_unit += scratch.unit[i]
     for i in range(k):
-        room.goal[i] += (total - sum_goal) / sum_unit * room.unit[i]
+        scratch.goal[i] += (total - sum_goal) / sum_unit * scratch.unit[i]
 
 
 # Moves -------------------------------------------------------------------------------------
 
 
 @compiled
-def _begin(gram: Array, value: Array, room: FitScratch) -> int:
+def _begin(gram: Array, value: Array, scratch: FitScratch) -> int:
     """Take the atoms with a coefficient into use; how many."""
     k = 0
     for j in range(len(gram)):
-        room.inside[j] = False
-        room.barred[j] = False
-        if value[j] > 0 and _enter(gram, room, k, j):
+        scratch.inside[j] = False
+        scratch.barred[j] = False
+        if value[j] > 0 and _enter(gram, scratch, k, j):
             k += 1
         else:
             value[j] = 0.0
@@ -146,64 +146,66 @@ def _begin(gram: Array, value: Array, room: FitScratch) -> int:
 
 
 @compiled
-def _approach(value: Array, room: FitScratch, k: int) -> int:
+def _approach(value: Array, scratch: FitScratch, k: int) -> int:
     """Move towards the goal as far as no coefficient falls below zero; drop those that reach it.
 
     The number of atoms in use afterwards: k if the goal was reached.
     """
     t, first = 1.0, -1
     for i in range(k):
-        p = room.order[i]
-        if room.goal[i] <= 0:
-            ratio = value[p] / (value[p] - room.goal[i]) if value[p] > 0 else 0.0
+        p = scratch.order[i]
+        if scratch.goal[i] <= 0:
+            ratio = value[p] / (value[p] - scratch.goal[i]) if value[p] > 0 else 0.0
             if first < 0 or ratio < t:
                 t, first = ratio, i
     for i in range(k):
-        p = room.order[i]
-        value[p] = room.goal[i] if first < 0 else value[p] + t * (room.goal[i] - value[p])
+        p = scratch.order[i]
+        value[p] = scratch.goal[i] if first < 0 else value[p] + t * (scratch.goal[i] - value[p])
     if first < 0:
         return k
-    value[room.order[first]] = 0.0
+    value[scratch.order[first]] = 0.0
     left = k
     for i in range(k - 1, -1, -1):
-        if value[room.order[i]] <= 0:
-            value[room.order[i]] = 0.0
-            _leave(room, left, i)
+        if value[scratch.order[i]] <= 0:
+            value[scratch.order[i]] = 0.0
+            _leave(scratch, left, i)
             left -= 1
     return left
 
 
 @compiled
-def _slope(gram: Array, b: Array, value: Array, room: FitScratch, k: int, j: int) -> float:
+def _slope(gram: Array, b: Array, value: Array, scratch: FitScratch, k: int, j: int) -> float:
     """b_j − Σ G_ji a_i over the atoms i in use."""
     slope: float = b[j]
     for l in range(k):
-        i = room.order[l]
+        i = scratch.order[l]
         slope -= gram[j, i] * value[i]
     return slope
 
 
 @compiled
-def _next_in(gram: Array, b: Array, value: Array, room: FitScratch, k: int, above: float) -> bool:
+def _next_in(
+    gram: Array, b: Array, value: Array, scratch: FitScratch, k: int, above: float
+) -> bool:
     """Let the atom outside of largest slope above `above` in, passing over those that depend on the
     ones in use; False if there is none."""
     while True:
         best, top = -1, above
         for j in range(len(gram)):
-            if not (room.inside[j] or room.barred[j]):
-                slope = _slope(gram, b, value, room, k, j)
+            if not (scratch.inside[j] or scratch.barred[j]):
+                slope = _slope(gram, b, value, scratch, k, j)
                 if slope > top:
                     best, top = j, slope
-        if best < 0 or _enter(gram, room, k, best):
+        if best < 0 or _enter(gram, scratch, k, best):
             return best >= 0
-        room.barred[best] = True
+        scratch.barred[best] = True
 
 
 @compiled
-def _send_back(room: FitScratch, k: int) -> int:
+def _send_back(scratch: FitScratch, k: int) -> int:
     """Take the last atom out again: the slope that let it in was rounding."""
-    room.barred[room.order[k - 1]] = True
-    _leave(room, k, k - 1)
+    scratch.barred[scratch.order[k - 1]] = True
+    _leave(scratch, k, k - 1)
     return k - 1
 
 
@@ -211,7 +213,7 @@ def _send_back(room: FitScratch, k: int) -> int:
 
 
 @compiled
-def simplex_on(gram: Array, b: Array, norm: float, value: Array, room: FitScratch) -> bool:
+def simplex_on(gram: Array, b: Array, norm: float, value: Array, scratch: FitScratch) -> bool:
     """Minimise ½‖y − Σ a_j z_j‖² over a ≥ 0, Σ a_j = 1.
 
     A constant added to all of `gram` changes nothing here, and makes it positive definite for
@@ -223,7 +225,7 @@ def simplex_on(gram: Array, b: Array, norm: float, value: Array, room: FitScratc
         Z Zᵀ and Z y for all atoms; ‖y‖ is `norm`.
     value
         On return the coefficients.
-    room
+    scratch
         Scratch for as many atoms.
 
     Returns
@@ -235,16 +237,16 @@ def simplex_on(gram: Array, b: Array, norm: float, value: Array, room: FitScratc
     for j in range(len(gram)):
         size = max(size, np.sqrt(gram[j, j]))  # of the longest atom
         value[j] = 1.0 if j == best else 0.0
-    k = _begin(gram, value, room)
+    k = _begin(gram, value, scratch)
     for _ in range(STEPS_PER_ATOM * (len(gram) + 1)):
         multiplier = 0.0
         for i in range(k):
-            j = room.order[i]
-            multiplier += value[j] * _slope(gram, b, value, room, k, j)
-        above = multiplier + room.zero * (norm + size) * size
-        if not _next_in(gram, b, value, room, k, above):
+            j = scratch.order[i]
+            multiplier += value[j] * _slope(gram, b, value, scratch, k, j)
+        above = multiplier + scratch.zero * (norm + size) * size
+        if not _next_in(gram, b, value, scratch, k, above):
             return True
-        k = _settle_summed(b, value, room, k + 1)
+        k = _settle_summed(b, value, scratch, k + 1)
     return False
 
 
@@ -259,19 +261,19 @@ def _best_alone(gram: Array, b: Array) -> int:
 
 
 @compiled
-def _settle_summed(b: Array, value: Array, room: FitScratch, k: int) -> int:
+def _settle_summed(b: Array, value: Array, scratch: FitScratch, k: int) -> int:
     """Go to the minimiser over the atoms in use, the last of which has just come in, dropping
     those that reach zero on the way; the sum of the coefficients stays one. How many are left."""
     fresh = True
     while True:
-        _summed_goal(b, room, k, 1.0)
-        if fresh and room.goal[k - 1] <= 0:
-            return _send_back(room, k)
+        _summed_goal(b, scratch, k, 1.0)
+        if fresh and scratch.goal[k - 1] <= 0:
+            return _send_back(scratch, k)
         fresh = False
-        before, k = k, _approach(value, room, k)
+        before, k = k, _approach(value, scratch, k)
         if k == before:
             break
-    room.barred[:] = False
+    scratch.barred[:] = False
     return k
 
 
@@ -280,39 +282,39 @@ def _settle_summed(b: Array, value: Array, room: FitScratch, k: int) -> int:
 
 @compiled
 def simplex(
-    gram: Array, b: Array, norms: Array, value: Array, done: Array, room: FitScratch, flag: Array
+    gram: Array, b: Array, norms: Array, value: Array, done: Array, scratch: FitScratch, flag: Array
 ) -> None:
     """`simplex_on` for every row of b, unless the interrupt flag is set."""
     for s in range(len(b)):
         if flag[0]:
             break
-        done[s] = simplex_on(gram, b[s], norms[s], value[s], room)
+        done[s] = simplex_on(gram, b[s], norms[s], value[s], scratch)
 
 
 @compiled
-def refine_simplex(gram: Array, slopes: Array, value: Array, room: FitScratch) -> None:
+def refine_simplex(gram: Array, slopes: Array, value: Array, scratch: FitScratch) -> None:
     """One correction on the atoms in use by slopes taken from the residual itself.
 
     Makes up for the digits that forming Z Zᵀ costs, as in corrected seminormal equations; the sum
     of the coefficients is brought back to one.
     """
     for s in range(len(value)):
-        k = _begin(gram, value[s], room)
+        k = _begin(gram, value[s], scratch)
         missing = 1.0
         for p in range(len(gram)):
             missing -= value[s, p]
-        _summed_goal(slopes[s], room, k, missing)
-        total = _add_goal(value[s], room, k)
+        _summed_goal(slopes[s], scratch, k, missing)
+        total = _add_goal(value[s], scratch, k)
         for p in range(len(gram)):
             value[s, p] /= total
 
 
 @compiled
-def _add_goal(value: Array, room: FitScratch, k: int) -> float:
+def _add_goal(value: Array, scratch: FitScratch, k: int) -> float:
     """Add the goal to the coefficients, as far as zero allows; their sum."""
     total = 0.0
     for i in range(k):
-        p = room.order[i]
-        value[p] = max(value[p] + room.goal[i], 0.0)
+        p = scratch.order[i]
+        value[p] = max(value[p] + scratch.goal[i], 0.0)
         total += value[p]
     return total

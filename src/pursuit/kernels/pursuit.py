@@ -147,7 +147,7 @@ class Scratch(NamedTuple):
     `place` (n): 1 + the position of an atom in the code of the signal at hand. The rest is of
     orthogonal pursuit, with q_k the orthonormal vectors made of the active atoms: `basis` holds
     ⟨z_j, q_k⟩ for every atom, tile by tile; `lower` the active atoms in terms of the q_k, with
-    one over its diagonal; `along` ⟨signal, q_k⟩; `weight`, `change` and `rest` are room for one
+    one over its diagonal; `along` ⟨signal, q_k⟩; `weight`, `change` and `rest` are scratch for one
     row each.
     """
 
@@ -569,7 +569,7 @@ def step_from_residuals(
 
     ``state.c[k]`` are the correlations of the residual of signal ``live[k]``.
     """
-    room = np.empty(rest.shape[1], rest.dtype)
+    scratch = np.empty(rest.shape[1], rest.dtype)
     for k in range(live.size):
         r, c = live[k], state.c[k]
         j = steepest(c)
@@ -579,7 +579,7 @@ def step_from_residuals(
             j = steepest(c)
         if abs(c[j]) <= zero * atoms.norm[j]:
             state.status[r] = CONVERGED
-            finish(atoms, rules, state, room, r)
+            finish(atoms, rules, state, scratch, r)
             continue
         gamma = c[j] / atoms.norm2[j]
         position = 0
@@ -590,7 +590,7 @@ def step_from_residuals(
             state.size[r] += 1
         state.value[r, position] += gamma
         _take_off(rest[r], rest.dtype.type(gamma), atoms.rows[j])
-        _close(atoms, rules, state, gamma * c[j], room, r)
+        _close(atoms, rules, state, gamma * c[j], scratch, r)
 
 
 @compiled
@@ -604,7 +604,7 @@ def step_orthogonally(
 ) -> None:
     """One step of orthogonal pursuit for each signal of `live`."""
     q, lower, along = bases
-    room = np.empty(rest.shape[1], rest.dtype)
+    scratch = np.empty(rest.shape[1], rest.dtype)
     for k in range(live.size):
         r = live[k]
         zero = rules.zero * np.sqrt(state.norm2[r])
@@ -623,7 +623,7 @@ def step_orthogonally(
         if left <= zero or used == state.chosen.shape[1]:
             stuck = left > zero or refused > 8 * zero
             state.status[r] = STALLED if stuck else CONVERGED
-            finish(atoms, rules, state, room, r)
+            finish(atoms, rules, state, scratch, r)
             continue
         beta = 0.0
         for i in range(rest.shape[1]):
@@ -633,7 +633,7 @@ def step_orthogonally(
         state.size[r] += 1
         _take_off(rest[r], rest.dtype.type(beta), q[r, used])
         solve_upper(lower[r], along[r], state.value[r], used + 1)
-        _close(atoms, rules, state, beta * beta, room, r)
+        _close(atoms, rules, state, beta * beta, scratch, r)
 
 
 @part
@@ -673,7 +673,7 @@ def _close(
     rules: PursuitRules,
     state: BlockState,
     decrease: float,
-    room: Array,
+    scratch: Array,
     r: int,
 ) -> None:
     """End a step: update ‖residual‖², and see whether the signal is finished."""
@@ -681,11 +681,11 @@ def _close(
     used: Any = np.int64(state.size[r])
     left2, target2 = state.residual2[r] - decrease, state.target2[r]
     if target2 >= 0 and left2 <= max(target2, rules.cancelled * state.norm2[r]):
-        left2 = residual2(atoms, state, used, room, r)
+        left2 = residual2(atoms, state, used, scratch, r)
     state.residual2[r] = left2
     state.status[r] = verdict(left2, target2, used, state.steps[r], rules)
     if state.status[r] != GOING:
-        finish(atoms, rules, state, room, r)
+        finish(atoms, rules, state, scratch, r)
 
 
 # Codes ------------------------------------------------------------------------------------

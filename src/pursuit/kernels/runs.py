@@ -224,7 +224,7 @@ def _blend(tau: float, v: Array, x: Array) -> None:
 
 @strict_part
 def _recompute(rows: Array, first: Array, coef: Array, s: Array) -> None:
-    """s = s_0 + Σ coef_z row_z anew, against the drift of rounding."""
+    """s = s_0 + Σ coef_z row_z from the start, against the drift of rounding."""
     for j in range(len(s)):
         s[j] = first[j]
     for z in range(len(coef)):

@@ -26,7 +26,7 @@ MAX_BYTES = 2**28
 
 @dataclass(frozen=True, kw_only=True)
 class Options:
-    """What `pursuit.torch.encode` may be told, checked as far as it needs no tensor."""
+    """What `pursuit.torch.encode` takes, checked as far as it needs no tensor."""
 
     method: str = "orthogonal"
     n_nonzero: int | None = None
@@ -68,7 +68,7 @@ class Options:
 
     @property
     def of_encoder(self) -> dict[str, Any]:
-        """Those that `pursuit.Encoder` is told."""
+        """Those that `pursuit.Encoder` takes."""
         names = ("method", "n_nonzero", "max_iter", "rtol", "atol", "seed", "threads")
         return {name: getattr(self, name) for name in (*names, "unit_atoms", "forward_only")}
 

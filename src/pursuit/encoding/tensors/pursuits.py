@@ -385,7 +385,7 @@ class OrthogonalSteps(Residuals):
 
 
 class NonnegativeSteps(Residuals):
-    """Least squares with a ≥ 0 over the atoms in use, anew after each atom that joins them.
+    """Least squares with a ≥ 0 over the atoms in use, again after each atom that joins them.
 
     They are Lawson and Hanson's: an atom leaves when its coefficient comes to zero. Values are
     those of unit atoms until the end.
