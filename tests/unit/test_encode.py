@@ -154,8 +154,8 @@ def test_a_zero_atom_is_named():
 def test_magnitudes_out_of_range_are_refused(signal, atom, method):
     signals = (SIGNALS * signal).astype(np.float32)
     atoms = (ATOMS * atom).astype(np.float32)
-    which = r"signals: signal 0" if signal != 1 else r"atoms: atom 0"
-    with pytest.raises(InputError, match=which + r" must be zero or .* rescale the data"):
+    name, row = ("signals", "signal") if signal != 1 else ("atoms", "atom")
+    with pytest.raises(InputError, match=f"{name} must be zero or .* in {row} 0; rescale"):
         encode(signals, atoms, method, max_iter=3)
     codes = encode(signals.astype(float), atoms, method, max_iter=3)
     assert np.isfinite(codes.values).all()

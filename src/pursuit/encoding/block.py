@@ -12,7 +12,7 @@ import numpy as np
 from pursuit.base.cores import thread_count
 from pursuit.base.errors import InputError
 from pursuit.base.progress import Silent
-from pursuit.base.scaling import RANGE, check_range, largest_magnitudes
+from pursuit.base.scaling import RANGE, check_range
 from pursuit.base.threads import for_each_block, new_halt
 from pursuit.base.tolerances import tolerances
 from pursuit.base.validation import Array, in_rows
@@ -188,16 +188,12 @@ def check_rows(name: str, row: str, rows: Array, norm2: Array, first: int = 0) -
     if sure.all():
         return
     unsure = np.flatnonzero(~sure)
-    largest = largest_magnitudes(rows[unsure], 1)
-    outside = unsure[(largest != 0) & ~((largest >= least) & (largest <= most))]
-    for r in outside[:1]:
-        bad = np.flatnonzero(~np.isfinite(rows[r]))
-        if bad.size:
-            raise InputError(
-                f"{name}: expected finite numbers, got {rows[r, bad[0]]} "
-                f"in {row} {first + r}, entry {bad[0]}"
-            )
-        check_range(f"{name}: {row} {first + r}", rows[r])
+    for r, i in np.argwhere(~np.isfinite(rows[unsure]))[:1]:
+        raise InputError(
+            f"{name}: expected finite numbers, got {rows[unsure[r], i]} "
+            f"in {row} {first + unsure[r]}, entry {i}"
+        )
+    check_range(name, rows[unsure], row, first + unsure)
 
 
 def prepare_atoms(
