@@ -49,8 +49,8 @@ check: $(VENV)/.made-test,check    ## tests, linter, types
 	$(BIN)/mypy
 	$(PYTEST)
 
-fuzz: $(VENV)/.made-test           ## random calls, each confirmed or refused (FUZZ="--help")
-	PYTHONPATH=tests $(BIN)/python -m fuzz $(FUZZ)
+fuzz: $(VENV)/.made-test           ## random calls, each checked independently (FUZZ="--help")
+	$(BIN)/python tools/fuzz $(FUZZ)
 
 bench: $(VENV)/.made-bench         ## side by side with other libraries
 	$(BIN)/python benchmarks/encode.py
