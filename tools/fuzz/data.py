@@ -32,7 +32,7 @@ def _repeated(rng: np.random.Generator, n: int, d: int) -> Array:
 
 
 def _nearly_equal(rng: np.random.Generator, n: int, d: int) -> Array:
-    spread = 10.0 ** rng.uniform(-12, -1)
+    spread = 10.0 ** (rng.uniform(-12, -8) if rng.random() < 0.5 else rng.uniform(-8, -1))
     return rng.standard_normal(d) + spread * rng.standard_normal((n, d))
 
 
