@@ -19,6 +19,9 @@ KINDS = {"dictionary": 4, "coordinates": 6, "sparse": 1}
 
 def run(case: Case) -> None:
     """Solve a penalized problem, or a path of them, and check optimality and proofs."""
+    if case.chance(0.05):
+        _large(case)
+        return
     atoms = random_atoms(case, case.integer(1, 10), kinds=KINDS)
     target = random_target(case, atoms, "distance", "squares", "logistic", "huber", "hinge")
     name = case.choose(*METHODS)
@@ -48,6 +51,32 @@ def run(case: Case) -> None:
         solve(max_iter=early, checkpoint=path)
         same_run(case, result, solve(resume=path), f"resumed after {early} iterations")
     check_penalized(case, atoms, target, charge, options, result)
+
+
+def _large(case: Case) -> None:
+    """Coordinate descent for so long that it is compiled, on correlated columns."""
+    m, n = 200, case.integer(50, 100)
+    X = case.rng.standard_normal((m, n)) + 3 * case.rng.standard_normal((m, 1))
+    y = X @ (case.rng.standard_normal(n) * (case.rng.random(n) < 0.3))
+    y += case.rng.standard_normal(m)
+    strength = np.abs(X.T @ y).max() * 10.0 ** case.rng.uniform(-3, -1)
+    name, f = case.choose("cyclic", "shuffled"), pursuit.LeastSquares(X, y)
+    case.record(X=X, y=y, strength=strength, method=name)
+    result = case.call(
+        pursuit.solve, f, pursuit.Coordinates(n), name, penalty=pursuit.L1(strength), tol=0,
+        max_iter=200_000, names=NAMES,
+    )  # fmt: skip
+    w = result.coef.toarray()
+    c = X.T @ (X @ w - y)
+    violation = np.where(
+        w == 0, np.maximum(np.abs(c) - strength, 0), np.abs(c + strength * np.sign(w))
+    )
+    case.require(
+        violation.max() <= 1e-4 * strength,
+        f"the KKT conditions are violated by {violation.max() / strength:.3g} of the strength",
+    )
+    value = ((X @ w - y) ** 2).sum() / 2 + strength * np.abs(w).sum()
+    case.require(abs(result.value - value) <= 1e-9 * value, f"the value is {value}")
 
 
 def _at_zero(atoms: Atoms, target: Target) -> Any:
