@@ -1,6 +1,7 @@
 """The area `files`: codes, checkpoints and books on disk, whole, interrupted and damaged.
 
-What comes back is what was written, bit for bit, or an InputError that names the file.
+What comes back is what was written, bit for bit, or an InputError that names the file. A single
+file in which any byte has changed is never read.
 """
 
 from __future__ import annotations
@@ -56,7 +57,9 @@ def read(
 ) -> Any:
     """Return what is read; an error must name the file, and is a finding unless it is spoiled."""
     names = (str(path), "out", "path", "resume", "codes", "book", "checkpoint")
-    return case.call(function, names=names, valid=not spoiled, **options)
+    answer = case.call(function, names=names, valid=not spoiled, **options)
+    case.require(not spoiled or path.is_dir(), "a file that has changed is read")
+    return answer
 
 
 def _job(case: Case) -> tuple[Array, Array, dict[str, Any]]:
