@@ -22,8 +22,7 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 import numpy as np
 from numpy.typing import NDArray
 
-from pursuit.encoding.conjugate import EASY, HARD, SMALL
-from pursuit.encoding.conjugate import ConjugateBlock, Frame
+from pursuit.encoding.conjugate import EASY, HARD, SMALL, ConjugateBlock, Frame
 
 Rows = NDArray[np.floating]
 SHAPES = [(6, 162), (48, 100), (256, 64), (200, 100), (1024, 256)]

@@ -21,8 +21,8 @@ except ImportError:
     raise SystemExit("torch is not installed: python -m pip install 'pursuit[torch]'") from None
 
 import pursuit.torch
-from pursuit.encoding.tensors.pursuits import pursue
 from pursuit.encoding.tensors import Options
+from pursuit.encoding.tensors.pursuits import pursue
 
 
 @dataclass(frozen=True)
