@@ -259,7 +259,7 @@ WRONG = {
     "callback": [5, "print", [print]],
     "checkpoint": [5, os.path.join("no", "such", "directory", "file")],
     "resume": [5, os.path.join("no", "such", "file"), [1]],
-    "method": ["matching_pursuit", "", 5, ["matching-pursuit"], "MP"],
+    "method": ["matching", "", 5, ["matching-pursuit"], "M P"],
 }
 
 
