@@ -249,13 +249,6 @@ OVER_DICTIONARIES = [
 """All but gradient-free pursuit, whose first trial step is 1 in the unit of x."""
 
 
-def expect_widening(request, dtype, *, curvature_changes):
-    """Mark a test of float32 in which the curvature of f leaves order one."""
-    if dtype == "f4" and curvature_changes:
-        reason = "solving/scale.py goes over to float64 by how large a curvature is"
-        request.applymarker(pytest.mark.xfail(strict=True, reason=reason))
-
-
 @BOTH_PRECISIONS
 @TWO_ARRAYS
 @pytest.mark.parametrize("method", OVER_DICTIONARIES)
@@ -273,8 +266,7 @@ def test_solve_for_a_distance(method, first, second, dtype, power):
 @BOTH_PRECISIONS
 @TWO_ARRAYS
 @pytest.mark.parametrize("rule", ["target", "rtol", "x0", "coef0", "max_atoms", "as printed"])
-def test_solve_with_absolute_options(rule, first, second, dtype, power, request):
-    expect_widening(request, dtype, curvature_changes=rule == "as printed" and second)
+def test_solve_with_absolute_options(rule, first, second, dtype, power):
     bt, zt = first * power, second * power
     coef = RNG.permutation(np.arange(24.0)) / 24 * (np.arange(24) % 3 == 0)
 
@@ -317,8 +309,7 @@ Y_AND_X = pytest.mark.parametrize(("y_too", "x_too"), [(1, 0), (0, 1)], ids=["y 
 @Y_AND_X
 @pytest.mark.parametrize("l2", [0.0, 0.5])
 @pytest.mark.parametrize("method", OVER_COORDINATES)
-def test_solve_for_least_squares(method, l2, y_too, x_too, dtype, power, request):
-    expect_widening(request, dtype, curvature_changes=x_too)
+def test_solve_for_least_squares(method, l2, y_too, x_too, dtype, power):
     yt, xt = y_too * power, x_too * power
 
     def run(yt, xt):
@@ -348,8 +339,7 @@ def penalty_of(kind, strength, bound):
 @Y_AND_X
 @pytest.mark.parametrize("kind", ["L1", "L1 of each", "Box", "NonNegative"])
 @pytest.mark.parametrize("method", PENALIZED)
-def test_solve_with_a_penalty(method, kind, y_too, x_too, dtype, power, request):
-    expect_widening(request, dtype, curvature_changes=x_too)
+def test_solve_with_a_penalty(method, kind, y_too, x_too, dtype, power):
     yt, xt = y_too * power, x_too * power
 
     def run(yt, xt):
@@ -363,8 +353,7 @@ def test_solve_with_a_penalty(method, kind, y_too, x_too, dtype, power, request)
 @BOTH_PRECISIONS
 @Y_AND_X
 @pytest.mark.parametrize("method", PENALIZED)
-def test_solve_to_a_gap(method, y_too, x_too, dtype, power, request):
-    expect_widening(request, dtype, curvature_changes=x_too)
+def test_solve_to_a_gap(method, y_too, x_too, dtype, power):
     yt, xt = y_too * power, x_too * power
 
     def run(yt, xt):
@@ -383,9 +372,8 @@ def test_solve_to_a_gap(method, y_too, x_too, dtype, power, request):
     ("method", "kind"),
     [*product((None, "matching-pursuit", "cyclic"), (None, "L1", "Box")), ("working-set", "L1")],
 )
-def test_solve_for_a_logistic_loss(method, kind, dtype, power, request):
+def test_solve_for_a_logistic_loss(method, kind, dtype, power):
     """X scaled, coefficients follow; the loss has its own unit."""
-    expect_widening(request, dtype, curvature_changes=True)
 
     def run(xt):
         f = Logistic(scaled(X, xt, dtype), CLASSES.astype(dtype), l2=float(np.ldexp(0.5, 2 * xt)))
@@ -431,7 +419,6 @@ def expect_rounded_strengths(request):
 @pytest.mark.parametrize("given", [False, True], ids=["λ chosen", "λ given"])
 @pytest.mark.parametrize("method", [None, "cyclic", "working-set"])
 def test_path(method, given, y_too, x_too, dtype, power, request):
-    expect_widening(request, dtype, curvature_changes=x_too)
     if not given:
         expect_rounded_strengths(request)
     yt, xt = y_too * power, x_too * power
