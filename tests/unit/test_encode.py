@@ -110,7 +110,8 @@ def test_orthogonal_pursuit_lists_atoms_in_the_order_of_choice():
         ({"signals": [[1.0], [2.0, 3.0]]}, ["signals"]),
         ({"atoms": ATOMS[0]}, ["atoms", "rows", "(16,)"]),
         ({"atoms": np.zeros((0, 16))}, ["atoms", "at least one"]),
-        ({"method": "OMP"}, ["method", "orthogonal", "'OMP'"]),
+        ({"method": "somp"}, ["method", "orthogonal", "'somp'"]),
+        ({"method": "ols"}, ["method", "orthogonal", "'orthogonal-least-squares'"]),
         ({"n_nonzero": 0}, ["n_nonzero", "at least 1", "0"]),
         ({"n_nonzero": 2.5}, ["n_nonzero", "2.5"]),
         ({"max_iter": 0}, ["max_iter", "at least 1"]),
@@ -126,6 +127,16 @@ def test_wrong_arguments_are_refused_with_their_name_and_value(options, words):
         encode(**given)
     for word in words:
         assert word in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("given", "name"),
+    [("OMP", "orthogonal"), ("MP", "matching-pursuit"), ("Random_Pursuit", "random-pursuit")],
+)
+def test_methods_are_known_in_any_case_as_in_solve(given, name):
+    codes, named = (encode(SIGNALS, ATOMS, m, max_iter=3) for m in (given, name))
+    assert np.array_equal(codes.toarray(), named.toarray())
+    assert codes.method == named.method
 
 
 @pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])

@@ -9,6 +9,7 @@ from typing import Any
 from pursuit.base.errors import InputError
 from pursuit.base.validation import count, one_of
 from pursuit.encoding.plan import UNLIMITED
+from pursuit.methods import full_name
 
 STEPS = 1000
 """Steps for each signal where none are given, as in `solve`; orthogonal pursuit needs no limit."""
@@ -103,14 +104,11 @@ _ROWS = (
     EncodingMethod(name="accelerated", kernels="conjugate", n_moved=0, limits_atoms=False),
 )
 METHODS = {method.name: method for method in _ROWS}
-ALIASES = {"mp": "matching-pursuit", "omp": "orthogonal"}
 
 
 def find_method(name: object, nonnegative: bool, forward_only: bool = False) -> EncodingMethod:
     """Return the method of a name, if it can do what is asked for."""
-    if isinstance(name, str):
-        name = ALIASES.get(name, name)
-    method = METHODS[one_of("method", name, tuple(METHODS))]
+    method = METHODS[one_of("method", full_name(name), tuple(METHODS))]
     if nonnegative and not method.cone:
         able = " or ".join(other.name for other in METHODS.values() if other.cone)
         raise InputError(f"method: expected {able} over a Cone, got {method.name!r}")
