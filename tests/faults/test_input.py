@@ -13,6 +13,7 @@ from pursuit import (
     AffineInvariant,
     Coordinates,
     Dictionary,
+    Function,
     InputError,
     LeastSquares,
     Quadratic,
@@ -369,3 +370,19 @@ def test_an_error_in_the_objective_passes_with_the_result_so_far():
     with pytest.raises(Boom, match="numbers ran out") as caught:
         solve(Fragile(B), ATOMS, gram_bytes=0)
     assert 0 < caught.value.partial_result.iterations < 10
+
+
+@pytest.mark.parametrize("value", [None, "one", 1j, np.ones(3)])
+def test_a_function_has_to_return_a_number(value):
+    f = Function(lambda x: value, lambda x: x - 1, shape=D, L=1.0)
+    message = refuses("value", lambda: solve(f, ATOMS))
+    assert "expected a number" in message
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf])
+def test_a_gradient_that_is_not_finite_at_the_start_is_called_so(bad):
+    f = Function(lambda x: x @ x, lambda x: x + bad, shape=D, L=2.0)
+    message = refuses("f", lambda: solve(f, ATOMS))
+    assert "gradient" in message
+    assert f"{bad}" in message
+    assert "rescale" not in message

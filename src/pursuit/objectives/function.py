@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from pursuit.base.errors import InputError
-from pursuit.base.validation import Array, extent, non_negative, plain_array, positive
+from pursuit.base.validation import Array, extent, non_negative, plain_array, positive, shown
 from pursuit.objectives.base import Objective
 
 
@@ -58,7 +58,11 @@ class Function(Objective):
         return f"Function(x of shape {self.shape}, L={self.L})"
 
     def value(self, x: Array) -> float:
-        return float(self._value(x))
+        value = self._value(x)
+        try:
+            return float(value)
+        except (TypeError, ValueError) as error:
+            raise InputError(f"value: expected a number, got {shown(value)}") from error
 
     def gradient(self, x: Array) -> Array:
         if self._gradient is None:

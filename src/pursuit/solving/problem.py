@@ -238,6 +238,8 @@ def _with_range(
     wide = f.double()
     if wide is not f:
         f, (gradient, curvature) = wide, _sizes(wide, start)
+    if not isfinite(gradient):
+        raise InputError(f"f: the gradient at the start must be finite, got one of norm {gradient}")
     if not _has_room(gradient, curvature, np.dtype(np.float64)):
         raise InputError(
             f"f: at the initial point its gradient has the norm {gradient:.3g} and its curvature "
