@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from math import inf, isfinite, log, nan
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
@@ -32,24 +32,46 @@ from pursuit.solving.compiled import CompiledSteps, KernelLimits, compiled_steps
 from pursuit.solving.problem import PointEvaluation, PreparedProblem
 
 REFRESH = 1000
-"""Iterations between two recomputations of what steps keep up to date, where one changes all."""
+"""Iterations between two recomputations of what steps keep up to date, where a step changes all of
+it; times the `steadiness` of a point, where it does not."""
 SAVE_SECONDS = 30.0
 """Time between two checkpoints of a long run."""
 SMALL_STATE = 2**18
-"""Bytes of a state that is copied at every record."""
+"""Bytes up to which a state is copied at every record."""
 COPY_SHARE = 20
-"""Of larger states a copy may take one part in so many of the time of a run."""
+"""Copies of larger states take at most one part in so many of the time of a run."""
 
-NO_STEP = Progress(None, nan, nan, nan, nan)
+NO_STEP = Progress(atom=None, gamma=nan, correlation=nan, slope=nan, decrease=nan)
 """What is known of the last step before the first."""
 
 Termination = tuple[Status, str]
 """How a run ends, and the message."""
 
 
+class TraceRow(NamedTuple):
+    """A row of the trace, which gives its columns their names and their order."""
+
+    iteration: float
+    seconds: float
+    value: float
+    slope: float
+    support: float
+    oracle_calls: float
+    products: float
+
+
 @dataclass(frozen=True)
 class Snapshot:
-    """What a callback receives at a record; it returns True to stop the run."""
+    """What a callback receives at a record; it returns True to stop the run.
+
+    Attributes
+    ----------
+    iteration, seconds, value, slope, support
+        Those of the row of the trace: f(x), with a penalty f(x) + g(w); the dual norm of the
+        gradient or the KKT violation; the number of atoms in use.
+    x
+        A copy of the point.
+    """
 
     iteration: int
     seconds: float
@@ -76,9 +98,11 @@ class RunState:
     kernels
         What makes the steps of a compiled run; None: the rules make each by themselves.
     coef0
-        Coefficients that those of the points count from; None: from zero.
+        The coefficients of the start, where those of the points are only what steps have added to
+        them; None: where those of the points are all.
     initial_value, initial_dual_norm
-        f + g and the dual norm of the gradient at the initial point.
+        f + g and the dual norm of the gradient at the initial point. Here and below a dual norm is
+        the `slope` of a result: with a penalty the KKT violation.
     refresh_every
         Iterations between two recomputations of what steps keep up to date.
     seconds, last
@@ -105,7 +129,7 @@ class RunState:
     refreshed_dual_norm: float = inf
     seconds: float = 0.0
     last: Progress = NO_STEP
-    records: list[tuple[float, ...]] = field(default_factory=list)
+    records: list[TraceRow] = field(default_factory=list)
     path: PathEntries | None = None
     _evaluation: PointEvaluation | None = None
 
@@ -151,7 +175,7 @@ class RunState:
 
     @property
     def evaluation(self) -> PointEvaluation:
-        """x as a result has it, and f there."""
+        """x as a result has it, and f there: computed anew, once for each iteration that asks."""
         if self._evaluation is None:
             x = self.stepper.x
             if self.coef0 is None:
@@ -164,12 +188,13 @@ class RunState:
             self._evaluation = self.problem.evaluate(x, weights, used)
         return self._evaluation
 
-    def record(self) -> tuple[float, ...]:
-        """Return a row of the trace; nothing that it asks for changes a number of the run."""
+    def record(self) -> TraceRow:
+        """Return a row of the trace, which does not enter it; nothing that it asks for changes a
+        number of the run."""
         x = self.stepper.x
         counts = x.counts
         work = (counts.oracle_calls, counts.products)
-        return (self.t, self.seconds, x.total(), x.largest_slope(), self.support, *work)
+        return TraceRow(self.t, self.seconds, x.total(), x.largest_slope(), self.support, *work)
 
     # What a checkpoint stores -------------------------------------------------------------
 
@@ -198,7 +223,7 @@ class RunState:
         """Return what a checkpoint holds of a copy, or of the run where it is."""
         copy = copy or self.copy()
         rows, x = self.records[: copy.rows], self.stepper.x
-        arrays = copy.arrays | {"trace": np.array(rows).reshape(-1, 7)}
+        arrays = copy.arrays | {"trace": np.array(rows).reshape(-1, len(TraceRow._fields))}
         if copy.path is not None:
             arrays |= join({"path": pack_path(copy.path)})
         if x.ledger.finite is None:
@@ -222,7 +247,7 @@ class RunState:
         self._evaluation = None
         run.t, self.seconds = numbers["iteration"], numbers["seconds"]
         gamma, dual_norm = numbers["last"]
-        self.last = Progress(None, gamma, nan, dual_norm, nan)
+        self.last = NO_STEP._replace(gamma=gamma, slope=dual_norm)
         self.best_value, self.n_increases, self.refreshed_dual_norm = numbers["criteria"]
         if not numbers["compiled"]:
             self.kernels = None
@@ -244,7 +269,7 @@ class RunState:
         for name, stream in run.streams.items():
             stream.restore(streams[name])
         vars(stepper.x.counts).update(numbers["counts"])
-        self.records = [tuple(row) for row in state.arrays["trace"].tolist()]
+        self.records = [TraceRow(*row) for row in state.arrays["trace"].tolist()]
 
 
 def initialize(problem: PreparedProblem, gram_bytes: int | None) -> RunState:
@@ -275,7 +300,8 @@ def initialize(problem: PreparedProblem, gram_bytes: int | None) -> RunState:
 
 
 class Criteria(Protocol):
-    """What ends a run: `pursuit.solving.stopping.StoppingCriteria`.
+    """What ends a run: what the loop asks of `pursuit.solving.stopping.StoppingCriteria`, which
+    knows the state above.
 
     Attributes
     ----------
@@ -337,17 +363,17 @@ class Recorder:
         self._copy(state)
         return (Status.STOPPED, Status.STOPPED.value) if self._show(state, row) else None
 
-    def last_row(self, state: RunState) -> list[tuple[float, ...]]:
-        """Return the row of an end between two records, which no checkpoint stores: a run that
-        goes on has none there."""
+    def last_row(self, state: RunState) -> list[TraceRow]:
+        """Return the row of an end between two records, and none for an end at a record. It is not
+        kept among the records, which a checkpoint stores: a run that goes on has none there."""
         if _is_recorded(state):
             return []
         row = state.record()
         self._show(state, row)
         return [row]
 
-    def _show(self, state: RunState, row: tuple[float, ...]) -> bool:
-        t, seconds, value, dual_norm, support = row[:5]
+    def _show(self, state: RunState, row: TraceRow) -> bool:
+        t, seconds, value, dual_norm, support, *_ = row
         self._bar.update(self._share_done(state, value), f"value {value:.6g}")
         if self._callback is None:
             return False
@@ -366,7 +392,7 @@ class Recorder:
     def _share_done(self, state: RunState, value: float) -> float:
         """Return how far the run is, in iterations: those made, or the share of the way to the
         target value in logarithms."""
-        first = state.records[0][2] if state.records else value
+        first = state.records[0].value if state.records else value
         if not (isfinite(value) and 0 < self._target < first):
             return state.t
         share = log(first / max(value, self._target)) / log(first / self._target)
@@ -374,7 +400,7 @@ class Recorder:
 
 
 def _is_recorded(state: RunState) -> bool:
-    return bool(state.records) and state.records[-1][0] == state.t
+    return bool(state.records) and state.records[-1].iteration == state.t
 
 
 def run(
@@ -383,7 +409,12 @@ def run(
     recorder: Recorder,
     checkpoint: str | os.PathLike[str] | None = None,
 ) -> Termination:
-    """Make iterations until a criterion is met, and return which."""
+    """Make iterations until a criterion is met, and return which.
+
+    `state.seconds` is the time of steps and their criteria: not of records, checkpoints and the
+    callback. A limit of time or of iterations is asked last: the iteration at which it is reached
+    may also be the one that converges, or at which the callback stops the run.
+    """
     state.add_to_path()
     try:
         end = criteria.at_start(state) or recorder(state) or criteria.exhausted(state)
@@ -400,7 +431,7 @@ def run(
             if checkpoint is not None and time.monotonic() - saved > SAVE_SECONDS:
                 state.stored().save(checkpoint)
                 saved = time.monotonic()
-    except Unbounded as error:  # the search along a line has moved nothing yet
+    except Unbounded as error:  # of a step, whose search along a line has moved nothing yet
         end = criteria.unbounded(state, str(error))
     if checkpoint is not None:
         state.stored().save(checkpoint)
@@ -408,7 +439,8 @@ def run(
 
 
 def _steps_to_pause(state: RunState, criteria: Criteria, recorder: Recorder) -> int:
-    """Return how many compiled iterations may be made before somebody looks at the state."""
+    """Return how many compiled iterations may be made before the state is next refreshed, recorded
+    or asked for a criterion that kernels do not know."""
     t = state.t
     to_refresh = state.refresh_every - t % state.refresh_every
     return min(to_refresh, recorder.every - t % recorder.every, criteria.steps_to_check(t))

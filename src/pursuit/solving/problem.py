@@ -48,7 +48,8 @@ class PreparedProblem:
     method, why
         The method, and what it was chosen for where nobody named one.
     start, coef0
-        The initial point, and the coefficients that it is given by (None: by itself).
+        The initial point, and its coefficients of the atoms that the method runs on, where it is
+        given by coefficients; else None.
     origin
         The point that the coefficients of a result count from.
     norms
@@ -73,7 +74,8 @@ class PreparedProblem:
     fingerprint: Fingerprint
 
     def point(self, gram_bytes: int | None) -> tuple[Point, Array | None]:
-        """Return the initial point, and the coefficients that those of the point count from."""
+        """Return the initial point, and the coefficients of the start where its own count from
+        them: see `RunState.coef0`."""
         advance, momentum = self.method.advance, self.method.momentum
         x = advance.point(self.problem, self.start, gram_bytes, momentum.alone)
         return x, None if self.coef0 is None else begin(x, self.coef0)
@@ -136,7 +138,10 @@ def prepare_problem(
     *,
     is_sparse: bool,
 ) -> PreparedProblem:
-    """Return the problem that a run solves, or raise InputError. `is_sparse`: with few atoms."""
+    """Return the problem that a run solves, or raise InputError.
+
+    `is_sparse`, that the number of atoms is limited, matters to the choice of a method alone.
+    """
     original = Problem(f, as_atoms(atoms))
     has_own_penalty = not original.atoms.penalty.free
     if penalty is not None:

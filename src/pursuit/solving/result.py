@@ -22,7 +22,7 @@ from pursuit.objectives.problem import Problem
 from pursuit.points import choose
 from pursuit.points.ledger import Counts
 from pursuit.solving.checkpoint import PathEntries, State
-from pursuit.solving.loop import RunState, Termination
+from pursuit.solving.loop import RunState, Termination, TraceRow
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from pursuit.rates import Rate
 
 
-COLUMNS = ("iteration", "seconds", "value", "slope", "support", "oracle_calls", "products")
+COLUMNS = TraceRow._fields
 
 
 class Observed:
@@ -342,16 +342,11 @@ class Result:
     __repr__ = __str__
 
 
-def make_result(
-    state: RunState, end: Termination, last_row: Sequence[tuple[float, ...]] = ()
-) -> Result:
+def make_result(state: RunState, end: Termination, last_row: Sequence[TraceRow] = ()) -> Result:
     """Return the result of a run that ended where the state is, with the last row of its trace."""
-    problem, x, (vector, used, weights, value, dual_norm) = (
-        state.problem,
-        state.stepper.x,
-        state.evaluation,
-    )
-    support, weights = used[weights != 0], weights[weights != 0]
+    problem, x, evaluation = state.problem, state.stepper.x, state.evaluation
+    in_use = evaluation.weights != 0
+    support, weights = evaluation.used[in_use], evaluation.weights[in_use]
     path = None
     if state.path is not None:
         # A point is put together from the atoms that the method ran on.
@@ -359,13 +354,13 @@ def make_result(
         path = SupportPath(state.path, *parts)
     status, message = end
     return Result(
-        x=vector,
+        x=evaluation.x,
         weights=weights,
         support=support,
         used=x.ledger.atoms_at(support),
         size=x.ledger.size,
-        value=value,
-        slope=dual_norm,
+        value=evaluation.value,
+        slope=evaluation.dual_norm,
         status=status,
         message=message,
         method=problem.method.name,

@@ -82,13 +82,14 @@ def solve(
     max_time
         Stop after so many seconds in steps, those before a `resume` included.
     every
-        Observe (trace, callback) every so many iterations; at most about 1,000 times by default,
+        Record (trace, callback) every so many iterations; at most about 1,000 times by default,
         and not more often than it costs little, for coordinate descent on large linear models.
         It changes what is recorded and no number of the run.
     callback
-        Called at each observation with a `Snapshot`; returns True to stop. If it raises, the
-        error passes through with the result so far as its attribute ``partial_result``; so does
-        an interrupt, or any error, within an iteration. It resumes after the last whole one.
+        Called at each record with a `Snapshot`; returns True to stop. If it raises, the error
+        passes through with the result of that record as its attribute ``partial_result``, which
+        `resume` takes. So does an interrupt, or any error, within an iteration, with the result of
+        the last record, or of an earlier one where the state is large.
     progress
         True or False for a progress bar or none; by default one appears on a terminal when the
         run takes more than two seconds.
@@ -141,37 +142,45 @@ def solve(
     if callback is not None and not callable(callback):
         raise InputError(f"callback: expected a function, got {type(callback).__name__}")
     check_outlet(checkpoint)
-    interval = None if every is None else count("every", every, minimum=1)
-    limit = None if gram_bytes is None else count("gram_bytes", gram_bytes)
+    every = None if every is None else count("every", every, minimum=1)
+    gram_bytes = None if gram_bytes is None else count("gram_bytes", gram_bytes)
+    # The run deals with overflow itself; its threads are those of the crew.
     with np.errstate(all="ignore"), Crew(thread_count(threads)):
-        # The atoms at unit norm, a method and an initial point; then the rules of that method.
+        # Choose the method, scale the atoms, find the initial point; then start the method there.
+        # A limit on the number of atoms says which method suits, where none is given.
         problem = prepare_problem(
             f, atoms, method, x0, coef0, penalty, unit_atoms, seed, is_sparse=max_atoms is not None
         )
-        state = initialize(problem, limit)
+        state = initialize(problem, gram_bytes)
         if resume is not None:
             state.restore(State.of(resume))
         criteria = StoppingCriteria(state, max_iter, tol, rtol, target, max_atoms, max_time, gap)
         with bar(problem.method.name, criteria.max_iter, progress) as shown:
-            recorder = Recorder(state, criteria, interval, callback, shown)
+            recorder = Recorder(state, criteria, every, callback, shown)
             try:
-                # Step, record, ask the criteria, store a checkpoint, until one is met.
+                # Step, ask the criteria, record, store a checkpoint, until a criterion is met.
                 end = run(state, criteria, recorder, checkpoint)
-                return make_result(state, criteria.conclude(state, end), recorder.last_row(state))
+                end = criteria.conclude(state, end)
+                return make_result(state, end, recorder.last_row(state))
             except BaseException as error:
-                _attach_partial_result(error, state, recorder, limit)
+                _attach_partial_result(error, state, recorder, gram_bytes)
                 raise
 
 
 def _attach_partial_result(
     error: BaseException, state: RunState, recorder: Recorder, gram_bytes: int | None
 ) -> None:
-    """Give an error the result of the last recorded iteration as its `partial_result`."""
+    """Give an error the result of the last copied record as its `partial_result`, if there is one.
+
+    The state itself may be halfway through a step: it is set back to that copy.
+    """
     if recorder.latest is None:
         return
     with suppress(Exception):  # f may raise again
         stored = state.stored(recorder.latest)
-        if state.stepper.x.ledger.finite is None:  # its points may have met more atoms since
+        if state.stepper.x.ledger.finite is None:
+            # An infinite set lists atoms as the run meets them, some of them since the copy: begin
+            # a new list.
             state = initialize(state.problem, gram_bytes)
         state.restore(stored)
         end = Status.STOPPED, "an error interrupted the run"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
-from math import inf, isfinite, isnan
+from math import inf, isfinite, isnan, nan
 
 import numpy as np
 
@@ -147,7 +147,8 @@ class StoppingCriteria:
         return Status.UNBOUNDED, why
 
     def conclude(self, state: RunState, end: Termination) -> Termination:
-        """Return the end of a run once its final point is known."""
+        """Return the end of a run once its final point is known: another one than was met, where
+        the value there is not finite or f falls without end."""
         status, message = end
         if status is not Status.UNBOUNDED and not isfinite(state.evaluation.value):
             return self._monitor.diverged(state.evaluation.value, state)
@@ -173,15 +174,20 @@ class StoppingCriteria:
         return Status.CONVERGED, self._target_message
 
     def is_optimal(self, state: RunState) -> Termination | None:
-        """`tol`: the dual norm of the gradient is small; or no step gains anything."""
+        """`tol`: the dual norm of the gradient is small; or no step gains anything.
+
+        There are three dual norms, each asked for where the one before leaves it open: of the
+        atoms that the last step chose among, of the numbers that steps keep up to date, and the
+        true one, computed anew.
+        """
         dual_norm, gamma = state.last.slope, state.last.gamma
         if dual_norm > self._threshold and gamma:
             return None
         if isnan(dual_norm):  # directions are random: the dual norm is computed now and then
             return None if state.t % self._sampled_every else self._sampled(state)
-        stands = gamma == 0
+        has_moved = gamma != 0
         updated = state.stepper.x.largest_slope()
-        if not (stands or updated <= self._threshold):
+        if has_moved and not updated <= self._threshold:
             return None
         true, quality = state.evaluation.dual_norm, state.problem.problem.atoms.quality
         if self._tol and true <= self._threshold:
@@ -189,9 +195,9 @@ class StoppingCriteria:
         rounding = self._rounding * state.problem.problem.atoms.radius
         if dual_norm == 0 and true <= rounding:
             return Status.CONVERGED, Status.CONVERGED.value
-        if not stands and true * quality <= 1.01 * updated:
+        if has_moved and true * quality <= 1.01 * updated:
             return None  # two answers of an approximate oracle
-        return self._at_rest(state, true, stands and true <= max(2 * updated, rounding))
+        return self._at_rest(state, true, not has_moved and true <= max(2 * updated, rounding))
 
     def _sampled(self, state: RunState) -> Termination | None:
         if not self._tol or state.stepper.x.largest_slope() > self._threshold:
@@ -203,13 +209,13 @@ class StoppingCriteria:
         return Status.CONVERGED, message + _zero(state)
 
     def _at_rest(self, state: RunState, dual_norm: float, is_final: bool) -> Termination | None:
-        """The steps see nothing to gain, and there is: go on from recomputed numbers, as long as
-        that helps."""
+        """Return the end of a run whose steps see nothing to gain; or let it go on from recomputed
+        numbers, unless that `is_final` or has not halved the true dual norm since the last time."""
         if is_final or not dual_norm <= 0.5 * state.refreshed_dual_norm:
             return Status.STALLED, Status.STALLED.value
         state.refreshed_dual_norm = dual_norm
         state.refresh()
-        state.last = state.last._replace(gamma=np.nan, slope=np.nan)
+        state.last = state.last._replace(gamma=nan, slope=nan)
         return None
 
     def gap_reached(self, state: RunState) -> Termination | None:
