@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from pursuit.encoding.lazy import LazyCodes
 
 __all__ = ["METHODS", "Codes", "Encoder", "encode"]
-adapters.append(open_chunks)
+adapters.append(open_chunks)  # what opens dask and zarr arrays
 
 
 @overload

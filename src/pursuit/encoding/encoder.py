@@ -104,18 +104,20 @@ class Encoder:
         self.expected = UNKNOWN if expected is None else extent("expected", expected)
         self._form = None if form is None else one_of("form", form, FORMS)
         self._gram_bytes = count("gram_bytes", gram_bytes)
-        self._counts = n_nonzero, max_iter
+        self._given_limits = n_nonzero, max_iter
         self._limits()
         self._seed = count("seed", seed)
-        self._forget()
+        self._begin_unprepared()
         self._keep_atoms()
 
     def _keep_atoms(self) -> None:
-        """Later calls are for the atoms as they are now, whatever becomes of the array."""
+        """Copy the atoms and prepare them: later calls are for the atoms as they are now, whatever
+        becomes of the array."""
         self.matrix = self.matrix.copy()
         self.plan(self.matrix.dtype)
 
-    def _forget(self) -> None:
+    def _begin_unprepared(self) -> None:
+        """Begin with nothing prepared: in `_prepared` and `_encoders`, by precision."""
         self._lock, self._process = threading.Lock(), os.getpid()
         self._prepared: dict[np.dtype[Any], tuple[Atoms, Plan]] = {}
         self._encoders: dict[np.dtype[Any], BlockEncoders] = {}
@@ -126,7 +128,7 @@ class Encoder:
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         vars(self).update(state)
-        self._forget()
+        self._begin_unprepared()
 
     def with_threads(self, threads: int) -> Encoder:
         """Return the same with another number of threads, not prepared yet."""
@@ -181,17 +183,17 @@ class Encoder:
         """The codes of signals; arguments are those of `encode`."""
         rows = open_signals(signals, self.shape)
         self._expect(rows)
-        _check_target(out, flag("resume", resume), flag("overwrite", overwrite))
+        _check_out(out, flag("resume", resume), flag("overwrite", overwrite))
         with _working():
             lazy: LazyCodes | None = rows.lazy_codes(self) if out is None else None
-            if lazy is not None:
+            if lazy is not None:  # of a dask array
                 return lazy
             if out is not None or rows.array is None:
                 return encode_stream(self, rows, out, resume, overwrite, progress)
             return self._encode(rows.array, 0, progress)
 
     def _expect(self, rows: SignalRows) -> None:
-        """The plan is for all calls together."""
+        """Learn how many signals come. An encoder is told so when it is made, for all its calls."""
 
     def part(self, signals: object, first: int) -> Codes:
         """The codes of signals that are rows `first` and on of a larger whole.
@@ -208,21 +210,24 @@ class Encoder:
         with _working():
             return self._encode(rows.array, first // block, progress=False)
 
-    def _encode(self, array: Array, number: int, progress: bool | None) -> Codes:
-        """Return the codes of an array, whose first block has a number in the whole."""
+    def _encode(self, array: Array, first: int, progress: bool | None) -> Codes:
+        """Return the codes of an array, whose first block is that number of the whole.
+
+        By its number a block has draws of its own, and messages name its rows.
+        """
         encoders, plan = self.encoders(array.dtype), self.plan(array.dtype)
         block = plan.block
         buffer = CodesBuffer(len(array), block, plan.width, plan.dtype)
 
         def rows(k: int) -> Array:
-            return array[(k - number) * block : (k - number + 1) * block]
+            return array[(k - first) * block : (k - first + 1) * block]
 
         def take(k: int, signals: Array, codes: Codes) -> None:
-            buffer.put(k - number, codes)
+            buffer.put(k - first, codes)
 
         blocks = -(-len(array) // block)
         with bar("encode", blocks, progress) as shown:
-            encoders.each(range(number, number + blocks), rows, take, shown)
+            encoders.each(range(first, first + blocks), rows, take, shown)
         return buffer.join(self.threads)
 
     # What is prepared -------------------------------------------------------------------------
@@ -249,8 +254,8 @@ class Encoder:
 
     @contextmanager
     def _alone(self) -> Iterator[None]:
-        """Hold the lock of this process: one that a thread held in a fork's parent opens no
-        more."""
+        """Prepare in one thread at a time. A fork makes a lock of its own: nobody would ever
+        release one that another thread of its parent held."""
         if self._process != os.getpid():
             self._lock, self._process = threading.Lock(), os.getpid()
         with self._lock, _working():
@@ -285,9 +290,10 @@ class Encoder:
         )
 
     def _limits(self) -> tuple[int, int, int]:
+        """Return n_nonzero, max_iter and the width of codes, or raise InputError."""
         n, d = self.matrix.shape
         has_target = self._rtol is not None or self._atol is not None
-        return self.method.limits((n, d), *self._counts, has_target)
+        return self.method.limits((n, d), *self._given_limits, has_target)
 
 
 class OneCall(Encoder):
@@ -337,7 +343,7 @@ def _real_rows(atoms: object) -> Array:
     return array
 
 
-def _check_target(out: object, resume: bool, overwrite: bool) -> None:
+def _check_out(out: object, resume: bool, overwrite: bool) -> None:
     if resume and out is None:
         raise InputError("resume: expected the folder to continue in as out, got none")
     if overwrite and out is None:

@@ -35,11 +35,11 @@ class EncodingMethod:
     needs_gram
         Whether it cannot do without the Gram matrix of all atoms.
     n_moved
-        Atoms that a step may bring into a code; 0: all of them.
+        The most atoms that a step may bring into a code; 0: all of them.
     limits_atoms
         Whether the number of atoms of a code can be limited.
     is_sparse
-        Whether codes have a tenth of d atoms where no stopping rule is given at all.
+        Whether codes have at most a tenth of d atoms where no stopping rule is given at all.
     """
 
     name: str
@@ -64,9 +64,10 @@ class EncodingMethod:
         max_iter: int | None,
         has_target: bool,
     ) -> tuple[int, int, int]:
-        """Return n_nonzero, max_iter and the width of codes for a dictionary of shape (n, d).
+        """Return n_nonzero, max_iter and the width of codes, the most nonzero coefficients that one
+        may have, for a dictionary of shape (n, d).
 
-        A number of atoms above n is no error.
+        `has_target`: a residual test was given. A number of atoms above n is no error.
         """
         n, d = shape
         if n_nonzero is not None and not self.limits_atoms:
