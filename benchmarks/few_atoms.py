@@ -121,7 +121,7 @@ def quadratic_case(rows: Vector, signal: Vector, sizes: tuple[int, ...], steps: 
 def ours(case: Case, method: str | Method) -> Curve:
     """The last point of a run with each number of atoms."""
     options: dict[str, Any] = {"max_iter": case.steps, "every": 1, **QUIET}
-    result = solve(case.f, case.atoms, method, max_atoms=case.sizes[-1], **options)
+    result = solve(case.f, case.atoms, method, n_nonzero=case.sizes[-1], **options)
     trace = result.trace
     rows = zip(trace.support.tolist(), trace.value.tolist(), trace.seconds.tolist(), strict=True)
     return {size: (value, seconds) for size, value, seconds in rows}
@@ -230,13 +230,13 @@ def race(rounds: int, runs: dict[str, Callable[[], Any]]) -> dict[str, tuple[flo
 
 def compare_recovery(rounds: int) -> None:
     case, rows, used = recovery()
-    target = whole_run(case, "orthogonal", max_atoms=100).value
+    target = whole_run(case, "orthogonal", n_nonzero=100).value
     signal = case.f.b  # type: ignore[attr-defined]
     found = race(
         rounds,
         {
             "sklearn OMP": lambda: orthogonal_mp(rows.T, signal, n_nonzero_coefs=100),
-            "orthogonal": lambda: whole_run(case, "orthogonal", max_atoms=100),
+            "orthogonal": lambda: whole_run(case, "orthogonal", n_nonzero=100),
             "blended": lambda: whole_run(case, "blended", target=target),
         },
     )
@@ -262,11 +262,11 @@ def compare_golub(rounds: int) -> None:
         return
     print("\ngolub: to the value of orthogonal pursuit, whole calls")
     for size in (10, 20, 30):
-        first = whole_run(case, "orthogonal", max_atoms=size)
+        first = whole_run(case, "orthogonal", n_nonzero=size)
         found = race(
             rounds,
             {
-                "orthogonal": partial(whole_run, case, "orthogonal", max_atoms=size),
+                "orthogonal": partial(whole_run, case, "orthogonal", n_nonzero=size),
                 "blended": partial(whole_run, case, "blended", target=first.value),
             },
         )

@@ -211,7 +211,7 @@ def _few_atoms(method: str) -> Call:
     signals, rows = sparse_signals(2000, 500, 1, 100, "float64")
     atoms, f = pursuit.Dictionary(rows), pursuit.SquaredDistance(signals[0])
     options: dict[str, Any] = {"tol": 0.0, "every": 10**9, **QUIET}
-    call = partial(pursuit.solve, f, atoms, method, max_atoms=100, max_iter=600, **options)
+    call = partial(pursuit.solve, f, atoms, method, n_nonzero=100, max_iter=600, **options)
     return repeated(10, call)
 
 
@@ -309,7 +309,10 @@ def _linear_model(samples: Samples, loss: str, l2: float, divisor: float, calls:
 @row("path/lasso/w8a", w8a, "LeastSquares")
 def _penalty_path(samples: Samples, loss: str) -> Call:
     X, y = samples()
-    atoms, options = pursuit.Coordinates(X.shape[1]), {"points": 10, "least": 0.02, **QUIET}
+    atoms, options = (
+        pursuit.Coordinates(X.shape[1]),
+        {"n_lambdas": 10, "lambda_min_ratio": 0.02, **QUIET},
+    )
     return lambda: pursuit.path(getattr(pursuit, loss)(X, y), atoms, **options)
 
 

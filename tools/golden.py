@@ -335,7 +335,7 @@ def _() -> Any:
 
 @call("solve/status/max-nonzero")
 def _() -> Any:
-    return run_facts(solve(SquaredDistance(SIGNAL), Dictionary(ATOMS), "omp", max_atoms=4))
+    return run_facts(solve(SquaredDistance(SIGNAL), Dictionary(ATOMS), "omp", n_nonzero=4))
 
 
 @call("solve/status/target")
@@ -420,7 +420,7 @@ for _model, _f in MODELS.items():
 
         @call(f"penalty/{_penalty}/{_model}")
         def _(f: Any = _f, g: Any = _g) -> Any:
-            result = solve(f(), Coordinates(12), penalty=g(), gap=1e-8, max_iter=500)
+            result = solve(f(), Coordinates(12), penalty=g(), gap_tol=1e-8, max_iter=500)
             return {
                 **run_facts(result, iterations=False),
                 "gap": bool(result.certificate.bound < 1e-7),
@@ -437,9 +437,9 @@ for _model in ("least-squares", "logistic"):
 
     @call(f"path/l1/{_model}")
     def _(f: Any = MODELS[_model]) -> Any:
-        found = path(f(), Coordinates(12), points=8, least=0.05)
+        found = path(f(), Coordinates(12), n_lambdas=8, lambda_min_ratio=0.05)
         return {
-            "lambdas": array_facts(found.strengths),
+            "lambdas": array_facts(found.lambdas),
             "values": array_facts([result.value for result in found.runs]),
             "supports": [[int(j) for j in result.support] for result in found.runs],
         }

@@ -19,7 +19,7 @@ sick = rng.random(patients) < 1 / (1 + np.exp(-2 * odds))
 train, test = np.arange(100), np.arange(100, patients)
 
 loss = Logistic(expressions[train], sick[train], l2=1.0)
-result = solve(loss, Coordinates(genes), "orthogonal", max_atoms=20)
+result = solve(loss, Coordinates(genes), "orthogonal", n_nonzero=20)
 print(result)
 
 sizes = result.path.sizes

@@ -20,7 +20,7 @@ known = coo_array((photograph[i, j], (i, j)), shape=(m, n))
 
 plain = solve(MatrixEntries(known), RankOne(m, n), "matching-pursuit", max_iter=100)
 print(plain)
-few = solve(MatrixEntries(known), RankOne(m, n), "orthogonal", max_atoms=12)
+few = solve(MatrixEntries(known), RankOne(m, n), "orthogonal", n_nonzero=12)
 completed = plain.x.toarray()  # it is kept as factors
 
 

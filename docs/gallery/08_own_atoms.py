@@ -31,7 +31,7 @@ check_atoms(boxes)  # one call says whether the rest of the library can rely on 
 rng = np.random.default_rng(2)
 truth = np.repeat([0.0, 2.0, 2.0, -1.0, 0.0, 1.0, 3.0, 0.0], n // 8)
 signal = truth + 0.5 * rng.standard_normal(n)
-result = solve(SquaredDistance(signal), boxes, "orthogonal", max_atoms=4)
+result = solve(SquaredDistance(signal), boxes, "orthogonal", n_nonzero=4)
 print(result)
 
 ax = plots.shown(8, 3.6).subplots()

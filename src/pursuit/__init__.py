@@ -5,9 +5,9 @@ Examples
 >>> import numpy as np
 >>> import pursuit
 >>> atoms = pursuit.Dictionary(np.random.default_rng(0).standard_normal((20, 10)))
->>> result = pursuit.solve(pursuit.SquaredDistance(np.ones(10)), atoms, max_atoms=5)
+>>> result = pursuit.solve(pursuit.SquaredDistance(np.ones(10)), atoms, n_nonzero=5)
 >>> result.status.name
-'MAX_ATOMS'
+'MAX_NONZERO'
 """
 
 from __future__ import annotations

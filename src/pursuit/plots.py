@@ -157,13 +157,13 @@ def penalty_path(
     order = np.argsort(-np.abs(coefs[-1]), kind="stable")
     named, used = order[: len(COLOURS) - 1], np.flatnonzero(coefs.any(axis=0))
     rest = np.setdiff1d(used, named)
-    ax.plot(path.strengths, coefs[:, rest], color="0.8", linewidth=0.7, zorder=1)
+    ax.plot(path.lambdas, coefs[:, rest], color="0.8", linewidth=0.7, zorder=1)
     for k, j in enumerate(named[coefs[-1, named] != 0]):
         name = str(j) if labels is None else labels[j]
-        ax.plot(path.strengths, coefs[:, j], label=name, linewidth=1.4, **look(k))
+        ax.plot(path.lambdas, coefs[:, j], label=name, linewidth=1.4, **look(k))
     ax.axhline(0, color="0.5", linewidth=0.6)
     ax.set_xscale("log")
-    ax.set_xlim(path.strengths[0], path.strengths[-1])
+    ax.set_xlim(path.lambdas[0], path.lambdas[-1])
     ax.set_xlabel("λ")
     ax.set_ylabel("coefficient")
     ax.legend(fontsize="small", loc="upper left", bbox_to_anchor=(1, 1), frameon=False)

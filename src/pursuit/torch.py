@@ -12,6 +12,7 @@ from pursuit.base.errors import MissingExtra
 from pursuit.encoding.encoder import OneCall
 
 if TYPE_CHECKING:
+    import numpy as np
     from torch import Tensor
 
     from pursuit.encoding.tensors import PursuitEncoder as PursuitEncoder
@@ -36,7 +37,7 @@ def encode(
     nonnegative: bool = False,
     forward_only: bool = False,
     unit_atoms: bool = True,
-    seed: int = 0,
+    rng: int | np.random.Generator | None = 0,
     threads: int | None = None,
     max_bytes: int | None = None,
 ) -> CodesTensor:
@@ -54,7 +55,7 @@ def encode(
     atoms
         Shape (n, d), an atom in each row, on the device of the signals; on the CPU also a
         `Dictionary` or a `Cone`.
-    method, n_nonzero, max_iter, rtol, atol, unit_atoms, seed, threads
+    method, n_nonzero, max_iter, rtol, atol, unit_atoms, rng, threads
         Those of `pursuit.encode`.
     bias
         Shape (d,), taken off every signal first, in one copy of them.
@@ -91,7 +92,7 @@ def encode(
         max_iter=max_iter,
         rtol=rtol,
         atol=atol,
-        seed=seed,
+        rng=rng,
         threads=threads,
         unit_atoms=unit_atoms,
         nonnegative=nonnegative or getattr(atoms, "one_sided", False),

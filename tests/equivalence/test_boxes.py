@@ -112,7 +112,7 @@ def test_a_run_draws_what_its_seed_says_and_replaying_the_draws_gives_the_same_r
     picks = Stream(pursuit.Sampling(atoms), np.random.SeedSequence(3).spawn(3)[0])
     draws = [picks() for _ in range(T)]
     nu = float(pursuit.geometry.nu_random(atoms))
-    options = {"x0": case.x0, "max_iter": T, "tol": 0, "unit_atoms": False, "seed": 3}
+    options = {"x0": case.x0, "max_iter": T, "tol": 0, "unit_atoms": False, "rng": 3}
     drawn = pursuit.solve(case.f, atoms, "accelerated-random", **options)
     replay = methods.accelerated_random(nu=nu, direction=pursuit.Replay(draws))
     replayed = pursuit.solve(case.f, atoms, replay, **options)

@@ -31,7 +31,7 @@ def jobs():
     for method in METHODS:
         for dtype in (np.float32, np.float64):
             rules = {"n_nonzero": 4} if method == "orthogonal" else {"max_iter": 9}
-            yield SIGNALS.astype(dtype), ATOMS.astype(dtype), {"method": method, "seed": 3} | rules
+            yield SIGNALS.astype(dtype), ATOMS.astype(dtype), {"method": method, "rng": 3} | rules
     yield SIGNALS, Cone(ATOMS), {"n_nonzero": 4}
 
 

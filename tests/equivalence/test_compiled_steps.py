@@ -109,13 +109,13 @@ def compare(compiled, *arguments, **options):
 @pytest.mark.parametrize("unit_atoms", [True, False])
 def test_a_thousand_iterations(name, dtype, unit_atoms, compiled):
     f, atoms = problem(dtype)
-    result = compare(compiled, f, atoms, METHODS[name], tol=0, unit_atoms=unit_atoms, seed=3)
+    result = compare(compiled, f, atoms, METHODS[name], tol=0, unit_atoms=unit_atoms, rng=3)
     assert result.iterations == 1000
 
 
 @pytest.mark.parametrize("name", METHODS)
 @pytest.mark.parametrize(
-    "stop", [{"rtol": 0.6}, {"max_atoms": 7}, {"tol": 1e-2}, {"target": 11.0}, {"max_iter": 77}]
+    "stop", [{"rtol": 0.6}, {"n_nonzero": 7}, {"tol": 1e-2}, {"target": 11.0}, {"max_iter": 77}]
 )
 def test_the_tests_that_end_a_run_are_met_at_the_same_iteration(name, stop, compiled):
     compare(compiled, *problem(), METHODS[name], every=50, **{"tol": 0, **stop})
@@ -279,7 +279,7 @@ def test_picks_of_no_atom_are_refused_before_a_kernel_reads_them(compiled):
 
 
 def test_limits_that_no_kernel_could_hold(compiled):
-    compare(compiled, *problem(), METHODS["matching-pursuit"], max_atoms=2**70, tol=0)
+    compare(compiled, *problem(), METHODS["matching-pursuit"], n_nonzero=2**70, tol=0)
 
 
 def test_replayed_atoms_that_run_out_are_an_error(compiled):

@@ -296,7 +296,7 @@ def test_counts_that_vanish_along_a_column_do_not_overflow():
 def test_limits_on_atoms_and_on_the_value_are_kept():
     f = LOSSES["logistic"](X)
     for method in METHODS.values():
-        assert len(compiled(f, method, max_atoms=5, max_iter=5000).support) == 5
+        assert len(compiled(f, method, n_nonzero=5, max_iter=5000).support) == 5
     first = f.value(np.zeros(D + 1))
     reached = compiled(f, "shuffled", target=0.8 * first, max_iter=5000)
     assert reached.status is Status.CONVERGED

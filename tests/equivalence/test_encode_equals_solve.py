@@ -33,7 +33,7 @@ def test_with_the_draws_of_its_block_every_signal_gets_the_code_of_solve(name, n
     rows, rng = problem_of(n, d, seed)
     block = plan_of(name, (n, d), steps).block
     signals = rng.standard_normal((block + 2, d))
-    codes = encode(signals, rows, name, max_iter=steps, seed=seed, unit_atoms=unit_atoms)
+    codes = encode(signals, rows, name, max_iter=steps, rng=seed, unit_atoms=unit_atoms)
     atoms = Dictionary(rows)
     ran_on = atoms.unit().atoms if unit_atoms else atoms
     rules = rules_of(methods.NAMED[name](), Problem(SquaredDistance(np.zeros(d)), ran_on))
@@ -65,7 +65,7 @@ def test_the_sizes_above_take_both_forms():
 def test_a_residual_goal_is_met_at_the_step_at_which_solve_meets_it(name, n):
     rows, rng = problem_of(n, 20, 5)
     signals = rng.standard_normal((6, 20))
-    codes = encode(signals, rows, name, rtol=0.1, max_iter=STEPS, seed=1)
+    codes = encode(signals, rows, name, rtol=0.1, max_iter=STEPS, rng=1)
     atoms = Dictionary(rows)
     unit = Problem(SquaredDistance(np.zeros(20)), atoms.unit().atoms)
     rules = rules_of(methods.NAMED[name](), unit)

@@ -34,7 +34,7 @@ def test_every_code_equals_that_of_solve(method, shape, form):
     limit = {"n_nonzero": k} if method == "orthogonal" else {"max_iter": 4 * k}
     codes = encode(signals, atoms, method, **limit)
     for i, signal in enumerate(signals):
-        same = {"max_atoms": k} if method == "orthogonal" else {"max_iter": 4 * k}
+        same = {"n_nonzero": k} if method == "orthogonal" else {"max_iter": 4 * k}
         result = solved(signal, atoms, method, **same)
         scale = atoms.norms
         code, coef = codes.matrix[[i]].toarray()[0], result.coef.toarray()
@@ -94,7 +94,7 @@ def test_few_atoms_are_counted_as_many_are():
     for allowed in (4, 5, 6):
         codes = encode(signals, atoms, "matching-pursuit", n_nonzero=allowed, max_iter=30)
         for i, signal in enumerate(signals):
-            result = solved(signal, atoms, "matching-pursuit", max_atoms=allowed, max_iter=30)
+            result = solved(signal, atoms, "matching-pursuit", n_nonzero=allowed, max_iter=30)
             assert codes.status(i) is result.status
             assert codes.iterations[i] == result.iterations
 

@@ -47,7 +47,7 @@ def test_the_gram_form_equals_the_ambient_form(name, seed, unit_atoms):
     f, atoms = problem(seed)
     # What the adaptive and corrective methods choose depends on the last bits in the long run.
     length = 200 if name in PRINTED else 25
-    options = {"max_iter": length, "seed": seed, "unit_atoms": unit_atoms}
+    options = {"max_iter": length, "rng": seed, "unit_atoms": unit_atoms}
     assert isinstance(choose(f, atoms, np.zeros(atoms.shape)), GramPoint)
     gram, x, value, slope = iterates(f, atoms, name, **options)
     assert isinstance(choose(f, atoms, np.zeros(atoms.shape), gram_bytes=0), AmbientPoint)

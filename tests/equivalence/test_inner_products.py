@@ -59,7 +59,7 @@ def test_every_method_gives_the_euclidean_run_to_ten_digits(kind, name, method, 
         pytest.skip("it has its own objectives")
     space, R = SPACES[kind]
     ours, theirs = explicit(name, R)
-    options = {"max_iter": STEPS.get(method, 25), "unit_atoms": unit_atoms, "seed": 3}
+    options = {"max_iter": STEPS.get(method, 25), "unit_atoms": unit_atoms, "rng": 3}
     result = space.solve(ours, Dictionary(ROWS), method, **options)
     expected = solve(theirs, Dictionary(ROWS @ R.T), method, **options)
     scale, size = max(np.linalg.norm(expected.x), 1.0), np.abs(expected.coef.toarray()).max()

@@ -254,7 +254,7 @@ OVER_DICTIONARIES = [
 @pytest.mark.parametrize("method", OVER_DICTIONARIES)
 def test_solve_for_a_distance(method, first, second, dtype, power):
     bt, zt = first * power, second * power
-    options = {"max_iter": 60, "seed": 3}
+    options = {"max_iter": 60, "rng": 3}
 
     def run(bt, zt):
         f = SquaredDistance(scaled(SIGNALS[0], bt, dtype))
@@ -265,7 +265,7 @@ def test_solve_for_a_distance(method, first, second, dtype, power):
 
 @BOTH_PRECISIONS
 @TWO_ARRAYS
-@pytest.mark.parametrize("rule", ["target", "rtol", "x0", "coef0", "max_atoms", "as printed"])
+@pytest.mark.parametrize("rule", ["target", "rtol", "x0", "coef0", "n_nonzero", "as printed"])
 def test_solve_with_absolute_options(rule, first, second, dtype, power):
     bt, zt = first * power, second * power
     coef = RNG.permutation(np.arange(24.0)) / 24 * (np.arange(24) % 3 == 0)
@@ -277,7 +277,7 @@ def test_solve_with_absolute_options(rule, first, second, dtype, power):
             "rtol": {"rtol": 0.2},
             "x0": {"x0": scaled(coef @ ATOMS, bt, dtype)},
             "coef0": {"coef0": scaled(coef, bt - zt, dtype)},
-            "max_atoms": {"max_atoms": 4},
+            "n_nonzero": {"n_nonzero": 4},
             "as printed": {"unit_atoms": False},
         }[rule]
         f = SquaredDistance(scaled(SIGNALS[0], bt, dtype))
@@ -363,7 +363,7 @@ def test_solve_to_a_gap(method, y_too, x_too, dtype, power):
         f = LeastSquares(scaled(X, xt, dtype), scaled(Y, yt, dtype))
         gap = float(np.ldexp(1e-2, 2 * yt))
         penalty = penalty_of("L1", yt + xt, 0)
-        return solve(f, Coordinates(10), method, penalty=penalty, gap=gap, max_iter=500)
+        return solve(f, Coordinates(10), method, penalty=penalty, gap_tol=gap, max_iter=500)
 
     base = run(0, 0)
     assert base.success
@@ -411,9 +411,9 @@ def test_a_certificate(dtype, power):
     require_equal(run(power).certificate.bound, bound, 2 * power, "certificate")
 
 
-def expect_rounded_strengths(request):
-    """Mark a test of a path whose strengths are computed."""
-    reason = "solving/penalty_path.py spaces strengths by their logarithms, which rounds"
+def expect_rounded_lambdas(request):
+    """Mark a test of a path whose lambdas are computed."""
+    reason = "solving/penalty_path.py spaces lambdas by their logarithms, which rounds"
     request.applymarker(pytest.mark.xfail(strict=True, reason=reason))
 
 
@@ -423,20 +423,22 @@ def expect_rounded_strengths(request):
 @pytest.mark.parametrize("method", [None, "cyclic", "working-set"])
 def test_path(method, given, y_too, x_too, dtype, power, request):
     if not given:
-        expect_rounded_strengths(request)
+        expect_rounded_lambdas(request)
     yt, xt = y_too * power, x_too * power
 
     def run(yt, xt):
         f = LeastSquares(scaled(X, xt, dtype), scaled(Y, yt, dtype))
-        strengths = np.ldexp([20.0, 5.0, 1.0], yt + xt) if given else None
-        return path(f, Coordinates(10), method=method, strengths=strengths, points=6, least=0.01)
+        lambdas = np.ldexp([20.0, 5.0, 1.0], yt + xt) if given else None
+        return path(
+            f, Coordinates(10), method=method, lambdas=lambdas, n_lambdas=6, lambda_min_ratio=0.01
+        )
 
     check_path(run(yt, xt), run(0, 0), Powers(yt - xt, yt - xt, 2 * yt, yt + xt))
 
 
 def check_path(result, base, powers, require=require_equal):
-    """Every solution of a path, and its strengths."""
-    require(result.strengths, base.strengths, powers.slope, "strengths")
+    """Every solution of a path, and its lambdas."""
+    require(result.lambdas, base.lambdas, powers.slope, "lambdas")
     assert len(result.runs) == len(base.runs)
     for one, other in zip(result.runs, base.runs, strict=True):
         check_run(one, other, powers, require)
@@ -444,11 +446,11 @@ def check_path(result, base, powers, require=require_equal):
 
 @BOTH_PRECISIONS
 def test_path_for_a_logistic_loss(dtype, power, request):
-    expect_rounded_strengths(request)
+    expect_rounded_lambdas(request)
 
     def run(xt):
         f = Logistic(scaled(X, xt, dtype), CLASSES.astype(dtype))
-        return path(f, Coordinates(10), points=5, least=0.05)
+        return path(f, Coordinates(10), n_lambdas=5, lambda_min_ratio=0.05)
 
     check_path(run(power), run(0), Powers(-power, -power, 0, power))
 
@@ -457,7 +459,7 @@ def test_path_for_a_logistic_loss(dtype, power, request):
 def test_path_with_an_intercept(dtype, power):
     def run(yt):
         f = LeastSquares(scaled(X, 0, dtype), scaled(Y + 2, yt, dtype), intercept=True)
-        return path(f, Coordinates(11), points=5, least=0.05)
+        return path(f, Coordinates(11), n_lambdas=5, lambda_min_ratio=0.05)
 
     check_path(run(power), run(0), Powers(power, power, 2 * power, power), require_close)
 

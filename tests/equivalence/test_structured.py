@@ -188,8 +188,8 @@ def test_limits_hold_as_everywhere():
     atoms = Shifts(rng.standard_normal((3, 30)), 2000)
     f = SquaredDistance(signal(atoms))
     for every in (1, 500):
-        few = solve(f, atoms, max_atoms=40, tol=0, every=every)
-        assert (few.status.name, len(few.support)) == ("MAX_ATOMS", 40)
+        few = solve(f, atoms, n_nonzero=40, tol=0, every=every)
+        assert (few.status.name, len(few.support)) == ("MAX_NONZERO", 40)
         near = solve(f, atoms, rtol=0.9, max_iter=5000, every=every)
         assert near.status.name == "CONVERGED"
         residual = np.linalg.norm(near.x - f.b) / np.linalg.norm(f.b)
@@ -220,7 +220,7 @@ def test_local_correction_fits_no_better_than_its_own_atoms_allow_and_better_tha
         atoms = Shifts(random.standard_normal((4, 20)), 600)
         b = random.standard_normal(600)
         local, plain = (
-            solve(SquaredDistance(b), atoms, method, max_atoms=90, tol=0)
+            solve(SquaredDistance(b), atoms, method, n_nonzero=90, tol=0)
             for method in ("local-orthogonal", "matching-pursuit")
         )
         rows = np.array([atoms.vector(z) for z in local.support])
@@ -232,7 +232,7 @@ def test_local_correction_fits_no_better_than_its_own_atoms_allow_and_better_tha
 
 def test_without_known_overlaps_local_orthogonal_is_orthogonal():
     f = SquaredDistance(rng.standard_normal(40))
-    runs = (solve(f, MATRIX.T, m, max_atoms=12) for m in ("local-orthogonal", "orthogonal"))
+    runs = (solve(f, MATRIX.T, m, n_nonzero=12) for m in ("local-orthogonal", "orthogonal"))
     agree(*runs)
 
 

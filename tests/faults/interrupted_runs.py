@@ -44,7 +44,7 @@ def problem(kind):
 
 def run(kind, name, every, max_iter, **options):
     compiled.LOADING_SECONDS = 0.0 if kind == "compiled" else np.inf
-    options = {"seed": 5, "tol": 0, "progress": False, **options}
+    options = {"rng": 5, "tol": 0, "progress": False, **options}
     return pursuit.solve(*problem(kind), METHODS[name], every=every, max_iter=max_iter, **options)
 
 

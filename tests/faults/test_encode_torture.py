@@ -61,7 +61,7 @@ def test_orthogonal_pursuit_goes_on_past_duplicates_and_sums_of_atoms(dtype):
     plain = encode(signals, unit, "orthogonal", n_nonzero=8)
     codes = encode(signals, rows, "orthogonal", n_nonzero=8)
     assert (codes.sizes == 8).all()
-    assert set(codes.counts()) == {Status.MAX_ATOMS}
+    assert set(codes.counts()) == {Status.MAX_NONZERO}
     for i in range(len(signals)):
         chosen = codes.indices[codes.indptr[i] : codes.indptr[i + 1]]
         assert np.linalg.matrix_rank(rows[chosen].astype(float), tol=1e-3) == 8
@@ -189,7 +189,7 @@ def test_a_signal_that_is_spent_with_its_last_atom_has_converged(dtype):
     signals = (weights @ unit[[4, 17, 33]].astype(float)).astype(dtype)
     signals = np.vstack([signals, signals[0] + unit[50]])
     codes = encode(signals, unit, "orthogonal", n_nonzero=3)
-    assert [codes.status(i) for i in range(3)] == [Status.CONVERGED] * 2 + [Status.MAX_ATOMS]
+    assert [codes.status(i) for i in range(3)] == [Status.CONVERGED] * 2 + [Status.MAX_NONZERO]
     assert (codes.sizes == 3).all()
 
 
@@ -242,6 +242,6 @@ def test_more_atoms_than_there_are_is_no_error(n_nonzero, dtype, method):
     assert (codes.sizes <= (D if method == "orthogonal" else N)).all()
     ends = {Status.CONVERGED, Status.MAX_ITER}
     if method == "matching-pursuit" and n_nonzero == N:
-        ends.add(Status.MAX_ATOMS)
+        ends.add(Status.MAX_NONZERO)
     assert set(codes.counts()) <= ends
     assert np.isfinite(codes.values).all()

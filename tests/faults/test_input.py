@@ -250,13 +250,13 @@ class TestStarts:
 
 WRONG = {
     "max_iter": [-1, 1.5, "10", None, True, np.nan],
-    "max_atoms": [0, -1, 2.0, "3", True],
+    "n_nonzero": [0, -1, 2.0, "3", True],
     "max_time": [0, -1.0, np.nan, np.inf, "1", [1]],
     "tol": [-1e-9, np.nan, np.inf, "1", [1e-3], 1j],
     "rtol": [-1e-9, np.nan, np.inf, "1", [1e-3], 1j],
     "target": [np.nan, "abc", "1", [1.0], 1j],
     "every": [0, -3, 1.5, "2", True],
-    "seed": [-1, 1.5, "0", None],
+    "rng": [-1, 1.5, "0", True, [1]],
     "callback": [5, "print", [print]],
     "checkpoint": [5, os.path.join("no", "such", "directory", "file")],
     "resume": [5, os.path.join("no", "such", "file"), [1]],

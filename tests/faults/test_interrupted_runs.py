@@ -106,7 +106,7 @@ def test_a_run_that_f_interrupts_equals_one_that_it_did_not(name, error):
     f, atoms = problem("function")
     flaky = Flaky(f, error)
     f = flaky.objective()
-    options = {"tol": 0, "seed": 5, "every": 1, "max_iter": 30}
+    options = {"tol": 0, "rng": 5, "every": 1, "max_iter": 30}
     whole = bits(solve(f, atoms, METHODS[name], **options))
     for when in np.linspace(flaky.calls // 8, flaky.calls - 2, 12).astype(int).tolist():
         flaky.calls, flaky.when = 0, when
@@ -119,7 +119,7 @@ def test_a_run_that_f_interrupts_equals_one_that_it_did_not(name, error):
 @pytest.mark.parametrize("name", METHODS)
 def test_an_error_in_a_callback_leaves_the_iteration_that_it_looked_at(name):
     f, atoms = problem("logistic")
-    options = {"tol": 0, "seed": 5, "every": 3, "max_iter": 30}
+    options = {"tol": 0, "rng": 5, "every": 3, "max_iter": 30}
 
     def fail(shown):
         if shown.iteration == 6:

@@ -172,8 +172,8 @@ def test_groups_that_fail_are_refused():
 
 @pytest.mark.parametrize("points", [2**70, 10**400])
 def test_a_path_of_more_points_than_anyone_counts_is_refused(points):
-    with pytest.raises(InputError, match=r"^points: expected "):
-        path(LeastSquares(ROWS, ROWS[:, 0]), pursuit.Coordinates(4), points=points)
+    with pytest.raises(InputError, match=r"^n_lambdas: expected "):
+        path(LeastSquares(ROWS, ROWS[:, 0]), pursuit.Coordinates(4), n_lambdas=points)
 
 
 # What scikit-learn leaves to its own words -----------------------------------------------------

@@ -75,11 +75,11 @@ def test_a_rate_above_the_range_is_infinite():
 def test_limits_that_no_counter_reaches_are_none(most):
     rng = np.random.default_rng(0)
     b, shifts = SquaredDistance(rng.standard_normal(30)), Shifts([[1.0, 2.0, 1.0]], 30)
-    assert solve(b, shifts, max_iter=50, max_atoms=most, every=most).status is Status.MAX_ITER
+    assert solve(b, shifts, max_iter=50, n_nonzero=most, every=most).status is Status.MAX_ITER
     assert solve(b, np.eye(30), max_iter=most, target=1e-9).status is Status.CONVERGED
     X = random_array((3000, 2500), density=0.01, rng=rng)  # large enough for a kernel of columns
     f = Logistic(X, rng.random(3000) < 0.5)
-    few = solve(f, Coordinates(2500), "cyclic", max_iter=50, max_atoms=most)
+    few = solve(f, Coordinates(2500), "cyclic", max_iter=50, n_nonzero=most)
     assert few.status is Status.MAX_ITER
 
 

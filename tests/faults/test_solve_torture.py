@@ -111,6 +111,6 @@ def test_trivial_signals_say_so(dtype, method):
 @PRECISIONS
 def test_more_atoms_than_there_are_is_no_error(dtype):
     atoms, signal = make(dtype)
-    result = run(signal, atoms[:K], "orthogonal", max_atoms=10 * N, max_iter=N, tol=1e-4)
+    result = run(signal, atoms[:K], "orthogonal", n_nonzero=10 * N, max_iter=N, tol=1e-4)
     assert result.status is Status.CONVERGED
     assert len(result.support) == K

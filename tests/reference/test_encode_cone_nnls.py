@@ -77,8 +77,8 @@ def test_urban_without_a_limit_is_the_scipy_nnls_of_every_pixel(urban, form):
     np.testing.assert_allclose(codes.matrix.toarray(), [a for a, _ in expected], atol=1e-10)
     np.testing.assert_allclose(codes.residual_norms, [norm for _, norm in expected], rtol=1e-10)
     sizes = codes.sizes
-    assert set(codes.counts()) == {Status.CONVERGED, Status.MAX_ATOMS}
-    assert np.array_equal(codes.statuses == Status.MAX_ATOMS.code, sizes == 6)
+    assert set(codes.counts()) == {Status.CONVERGED, Status.MAX_NONZERO}
+    assert np.array_equal(codes.statuses == Status.MAX_NONZERO.code, sizes == 6)
     assert (codes.iterations >= sizes).all()
 
 

@@ -25,7 +25,7 @@ def a_case(seed):
 
 def orthogonal(atoms, signal, k, **options):
     return solve(
-        SquaredDistance(signal), Dictionary(atoms), "orthogonal", max_atoms=k, tol=0, **options
+        SquaredDistance(signal), Dictionary(atoms), "orthogonal", n_nonzero=k, tol=0, **options
     )
 
 
@@ -35,7 +35,7 @@ def test_supports_and_coefficients_are_those_of_scikit_learn(block):
         atoms, signal, k = a_case(seed)
         theirs = orthogonal_mp(atoms.T, signal, n_nonzero_coefs=k)
         ours = orthogonal(atoms, signal, k)
-        assert ours.status is Status.MAX_ATOMS
+        assert ours.status is Status.MAX_NONZERO
         assert ours.support.tolist() == np.flatnonzero(theirs).tolist(), seed
         np.testing.assert_allclose(ours.coef.toarray(), theirs, rtol=0, atol=1e-8)
 
@@ -75,7 +75,7 @@ def test_sums_of_atoms_change_neither_the_best_fit_nor_the_number_of_useful_atom
     everything = np.concatenate([sums[np.abs(sums).sum(axis=1) > 0], atoms, -atoms[:3]])
     signal = rng.standard_normal(20)
     best = np.linalg.lstsq(atoms.T, signal, rcond=None)[0] @ atoms
-    found = solve(SquaredDistance(signal), Dictionary(everything), "orthogonal", max_atoms=1000)
+    found = solve(SquaredDistance(signal), Dictionary(everything), "orthogonal", n_nonzero=1000)
     assert found.status is Status.CONVERGED
     assert len(found.support) == 8
     np.testing.assert_allclose(found.x, best, atol=1e-10)
@@ -89,7 +89,7 @@ def test_least_squares_is_pursuit_with_the_images_of_the_atoms():
     atoms /= np.linalg.norm(images, axis=1, keepdims=True)
     theirs = orthogonal_mp((atoms @ A.T).T, b, n_nonzero_coefs=12)
     ours = solve(
-        LeastSquares(A, b), Dictionary(atoms), "orthogonal", max_atoms=12, tol=0, unit_atoms=False
+        LeastSquares(A, b), Dictionary(atoms), "orthogonal", n_nonzero=12, tol=0, unit_atoms=False
     )
     assert ours.support.tolist() == np.flatnonzero(theirs).tolist()
     np.testing.assert_allclose(ours.coef.toarray(), theirs, rtol=0, atol=1e-8)
@@ -110,7 +110,7 @@ def test_blended_reaches_the_value_of_orthogonal_with_few_more_atoms_and_both_fi
     atoms, signal, used = recovery(1)
     f, dictionary = SquaredDistance(signal), Dictionary(atoms)
     theirs = orthogonal_mp(atoms.T, signal, n_nonzero_coefs=100)
-    orthogonal = solve(f, dictionary, "orthogonal", max_atoms=100, tol=0, every=1000)
+    orthogonal = solve(f, dictionary, "orthogonal", n_nonzero=100, tol=0, every=1000)
     assert orthogonal.support.tolist() == used.tolist() == np.flatnonzero(theirs).tolist()
     np.testing.assert_allclose(orthogonal.coef.toarray(), theirs, rtol=0, atol=1e-8)
     blended = solve(f, dictionary, "blended", target=orthogonal.value, tol=0, every=1000)

@@ -51,8 +51,8 @@ def test_supports_and_coefficients_are_those_of_forward_regression(block):
     for seed in range(50 * block, 50 * block + 50):
         X, y, k = a_problem(seed)
         support, coef = forward_regression(X, y, k)
-        as_columns = solve(LeastSquares(X, y), Coordinates(X.shape[1]), "ols", max_atoms=k, tol=0)
-        as_atoms = solve(SquaredDistance(y), Dictionary(X.T), "OLS", max_atoms=k, tol=0)
+        as_columns = solve(LeastSquares(X, y), Coordinates(X.shape[1]), "ols", n_nonzero=k, tol=0)
+        as_atoms = solve(SquaredDistance(y), Dictionary(X.T), "OLS", n_nonzero=k, tol=0)
         for result in (as_columns, as_atoms):
             assert result.support.tolist() == sorted(support), seed
             np.testing.assert_allclose(result.coef.toarray(), coef, rtol=1e-8, atol=1e-10)
@@ -68,7 +68,7 @@ def test_it_fits_no_worse_than_omp_where_columns_are_correlated():
         X = np.cumsum(rng.standard_normal((60, 40)), axis=1)
         y = X[:, rng.choice(40, 5, replace=False)].sum(axis=1) + rng.standard_normal(60)
         f, columns = LeastSquares(X, y), Coordinates(40)
-        ols, omp = (solve(f, columns, name, max_atoms=5).value for name in ("ols", "omp"))
+        ols, omp = (solve(f, columns, name, n_nonzero=5).value for name in ("ols", "omp"))
         better += ols < omp
     assert better >= 30
 
@@ -78,7 +78,7 @@ def test_over_a_cone_each_atom_is_the_best_that_may_grow(seed):
     rng = np.random.default_rng(seed)
     b, rows = rng.standard_normal(20) + 0.5, rng.standard_normal((40, 20)) + 0.4
     rows /= np.linalg.norm(rows, axis=1, keepdims=True)
-    path = solve(SquaredDistance(b), Cone(rows), "ols", max_atoms=4, tol=0).path
+    path = solve(SquaredDistance(b), Cone(rows), "ols", n_nonzero=4, tol=0).path
     used = []
     for size in range(1, len(path)):
         c, basis = rows @ (b - path.x(size - 1)), rows[used]
@@ -100,7 +100,7 @@ def test_any_smooth_f_is_fitted_by_few_of_many_columns(kind):
     if kind != "logistic":
         logistic = f
         f = Function(logistic.value, logistic.gradient, shape=30, L=logistic.L)
-    result = solve(f, Coordinates(30), "ols", max_atoms=3)
+    result = solve(f, Coordinates(30), "ols", n_nonzero=3)
     assert result.support.tolist() == [2, 11, 20]
     assert np.abs(f.gradient(result.x)[result.support]).max() < 1e-8
 
@@ -127,7 +127,7 @@ class TestBadInput:
         rng = np.random.default_rng(0)
         X = rng.standard_normal((30, 4)) @ rng.standard_normal((4, 12))
         y = rng.standard_normal(30)
-        result = solve(LeastSquares(X, y), Coordinates(12), method, max_atoms=9, tol=1e-9)
+        result = solve(LeastSquares(X, y), Coordinates(12), method, n_nonzero=9, tol=1e-9)
         assert result.status in (Status.CONVERGED, Status.STALLED)
         assert len(result.support) == 4
         assert 2 * result.value == pytest.approx(fitted(X, y)[1], rel=1e-9)
@@ -135,7 +135,7 @@ class TestBadInput:
     def test_fewer_samples_than_atoms_asked_for(self, method):
         rng = np.random.default_rng(1)
         X, y = rng.standard_normal((5, 40)), rng.standard_normal(5)
-        result = solve(LeastSquares(X, y), Coordinates(40), method, max_atoms=20, tol=0)
+        result = solve(LeastSquares(X, y), Coordinates(40), method, n_nonzero=20, tol=0)
         assert len(result.support) <= 5
         assert result.value < 1e-20
         assert np.isfinite(result.x).all()
@@ -145,7 +145,7 @@ class TestBadInput:
         X = rng.standard_normal((30, 6))
         X = np.hstack([X, -2 * X[:, :3], np.ones((30, 2))])
         y = X[:, 0] + X[:, 4] + 3 + 0.1 * rng.standard_normal(30)
-        result = solve(LeastSquares(X, y), Coordinates(11), method, max_atoms=11, tol=1e-9)
+        result = solve(LeastSquares(X, y), Coordinates(11), method, n_nonzero=11, tol=1e-9)
         assert len(result.support) == 7
         assert 2 * result.value == pytest.approx(fitted(X, y)[1], rel=1e-9)
         assert np.abs(result.weights).max() < 10

@@ -122,7 +122,7 @@ def test_a_certificate_knows_of_parts_that_cancel():
 @pytest.mark.parametrize("method", ["random-pursuit", "accelerated-matching-pursuit"])
 def test_other_methods_run_on_factors_as_they_run_on_arrays(method):
     B = np.random.default_rng(4).standard_normal((5, 4))
-    options = {"max_iter": 60, "tol": 0, "seed": 3}
+    options = {"max_iter": 60, "tol": 0, "rng": 3}
     factored = solve(MatrixDistance(B), RankOne(5, 4), method, **options)
     dense = solve(SquaredDistance(B), RankOne(5, 4), method, **options)
     assert np.allclose(factored.x.toarray(), dense.x, rtol=0, atol=1e-10)

@@ -178,7 +178,7 @@ def test_path_begins_with_zeros_at_lambda_max(loss, seed):
     X = rng.standard_normal((80, 15)) + 0.5
     y = X[:, 0] - X[:, 1] + rng.standard_normal(80) + 3
     f = loss(X, y > 3 if loss is Logistic else y, intercept=True)
-    found = path(f, Coordinates(16), points=2)
+    found = path(f, Coordinates(16), n_lambdas=2)
     assert not found.coefs.toarray()[0, :15].any()
     assert found.runs[0].status is Status.CONVERGED
 

@@ -28,7 +28,7 @@ def iterates(f, atoms, method, T, x0=None, seed=0):
     """x_1 … x_T on the atoms as given."""
     seen = []
     solve(
-        f, atoms, method, x0, max_iter=T, tol=0, every=1, unit_atoms=False, seed=seed,
+        f, atoms, method, x0, max_iter=T, tol=0, every=1, unit_atoms=False, rng=seed,
         callback=lambda shown: seen.append(shown.x) and False,
     )  # fmt: skip
     return np.array(seen)

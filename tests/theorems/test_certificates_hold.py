@@ -78,7 +78,7 @@ def test_confidence_is_kept_over_many_seeds_where_H_is_singular(name):
     floor, distance = rates.optimal_value(f, atoms), geometry.distance(f, atoms)
     broken, weighted = 0, []
     for seed in range(200):
-        run = solve(known, atoms, name, max_iter=20, tol=0, seed=seed)
+        run = solve(known, atoms, name, max_iter=20, tol=0, rng=seed)
         certificate = certify(run, confidence=0.5, given={"‖x* − x0‖_P": distance})
         assert certificate.confidence == 0.5
         assert "Markov" in certificate.inequality

@@ -153,7 +153,7 @@ def test_observed_nu_is_never_above_the_proved_one_in_a_hundred_runs():
         nu = 1.0 if seed % 2 else None
         method = methods.accelerated_matching_pursuit(nu=nu, direction=record)
         result = solve(
-            SquaredDistance(rng.standard_normal(d)), atoms, method, max_iter=40, seed=seed,
+            SquaredDistance(rng.standard_normal(d)), atoms, method, max_iter=40, rng=seed,
             unit_atoms=False,
         )  # fmt: skip
         assert len(record.values) == result.iterations

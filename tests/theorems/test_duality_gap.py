@@ -180,7 +180,7 @@ def test_a_gap_stops_a_run_and_is_what_the_certificate_says():
     f = Poisson(X / 4, np.arange(40) % 4)
     for gap in (1e-2, 1e-5):
         for objective in (LeastSquares(X, y), f):
-            result = solve(objective, Coordinates(10), EXACT, penalty=L1(0.5), gap=gap)
+            result = solve(objective, Coordinates(10), EXACT, penalty=L1(0.5), gap_tol=gap)
             assert result.status.name == "CONVERGED"
             assert "proved to be within" in result.message
             assert result.certificate.bound == result.gap <= gap

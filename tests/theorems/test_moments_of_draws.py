@@ -194,7 +194,7 @@ def test_theorem_9_bounds_the_mean_of_algorithm_3_with_an_estimated_nu():
     assert "with confidence 0.999" in str(bound)
     values = []
     for seed in range(60):
-        run = solve(f, atoms, "accelerated-random", max_iter=40, every=1, tol=0, seed=seed)
+        run = solve(f, atoms, "accelerated-random", max_iter=40, every=1, tol=0, rng=seed)
         values.append(run.trace.value)
     t = np.arange(1, 41)
     assert (np.mean(values, axis=0)[1:] <= bound(t)).all()
@@ -227,7 +227,7 @@ def test_no_certificate_is_below_the_gap(seed):
     atoms = lazy_ellipsoid(M, delta, np.linalg.eigh(H)[1][:, -1], **given)
     method = METHODS[seed % 5] if seed % 3 else "matching-pursuit"
     steps = int(rng.integers(0, 60))
-    result = solve(Quadratic(H, b), atoms, method, max_iter=steps, tol=0, seed=seed)
+    result = solve(Quadratic(H, b), atoms, method, max_iter=steps, tol=0, rng=seed)
     gap = 0.5 * (result.x - np.linalg.solve(H, b)) @ H @ (result.x - np.linalg.solve(H, b))
     certificate = result.certificate
     assert not certificate.missing

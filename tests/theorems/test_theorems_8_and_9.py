@@ -112,7 +112,7 @@ def test_how_loose_theorems_8_and_9_are(capsys):
         ("9", rates.theorem_9, methods.accelerated_random()),
     ]:
         runs = [
-            solve(f, atoms, method, max_iter=60, tol=0, every=1, seed=seed, unit_atoms=False)
+            solve(f, atoms, method, max_iter=60, tol=0, every=1, rng=seed, unit_atoms=False)
             for seed in range(100)
         ]
         mean = np.mean([run.trace.value for run in runs], axis=0)

@@ -21,7 +21,7 @@ def problem(form):
 
 def run(form, name, every, max_iter, **options):
     f, atoms = problem(form)
-    options |= {"tol": 0, "seed": 5, "every": every, "max_iter": max_iter, "progress": False}
+    options |= {"tol": 0, "rng": 5, "every": every, "max_iter": max_iter, "progress": False}
     return pursuit.solve(f, atoms, name, gram_bytes=0 if form == "ambient" else None, **options)
 
 

@@ -60,8 +60,8 @@ def test_with_a_large_kappa_and_no_drops_it_is_orthogonal_pursuit(monkeypatch):
     monkeypatch.setattr("pursuit.active.blended_pursuit.SPARED", -np.inf)
     rng = np.random.default_rng(3)
     f = LeastSquares(rng.standard_normal((60, 40)), rng.standard_normal(60))
-    orthogonal = solve(f, Coordinates(40), "orthogonal", max_atoms=20)
-    blended = solve(f, Coordinates(40), methods.blended(kappa=1e12), max_atoms=20)
+    orthogonal = solve(f, Coordinates(40), "orthogonal", n_nonzero=20)
+    blended = solve(f, Coordinates(40), methods.blended(kappa=1e12), n_nonzero=20)
     assert blended.support.tolist() == orthogonal.support.tolist()
     np.testing.assert_allclose(blended.path.value, orthogonal.path.value, rtol=1e-10)
 
@@ -102,7 +102,7 @@ def test_a_look_at_all_atoms_serves_several_steps():
     rng = np.random.default_rng(2)
     rows = rng.standard_normal((1000, 200))
     f = SquaredDistance(rng.standard_normal(30) @ rows[:30])
-    orthogonal = solve(f, Dictionary(rows), "orthogonal", max_atoms=25, tol=0)
+    orthogonal = solve(f, Dictionary(rows), "orthogonal", n_nonzero=25, tol=0)
     blended = solve(f, Dictionary(rows), "blended", target=orthogonal.value, tol=0)
     assert len(blended.support) <= 30
     assert blended.counts.products < 0.5 * orthogonal.counts.products
@@ -149,7 +149,7 @@ def test_on_golub_it_reaches_the_value_of_orthogonal_with_few_more_genes(l2):
     X = (X - X.mean(axis=0)) / X.std(axis=0)
     f, genes = Logistic(X, y, l2=l2), Coordinates(X.shape[1])
     for k in (10, 30):
-        orthogonal = solve(f, genes, "orthogonal", max_atoms=k, tol=0)
+        orthogonal = solve(f, genes, "orthogonal", n_nonzero=k, tol=0)
         blended = solve(f, genes, "blended", target=orthogonal.value, tol=0)
         assert blended.status is Status.CONVERGED
         assert len(blended.support) <= 1.3 * k

@@ -275,8 +275,8 @@ def test_atoms_in_use_are_counted_when_they_leave():
     t = np.linspace(0, 1, 60)
     rows = np.exp(-((t - t[:, None]) ** 2) / 0.014)
     b = np.maximum(rng.standard_normal(60), 0) @ rows + 0.1 * rng.standard_normal(60)
-    result = solve(SquaredDistance(b), Cone(rows), "orthogonal", max_atoms=15, tol=1e-9)
-    assert result.status is Status.MAX_ATOMS
+    result = solve(SquaredDistance(b), Cone(rows), "orthogonal", n_nonzero=15, tol=1e-9)
+    assert result.status is Status.MAX_NONZERO
     assert len(result.support) == 15
     assert result.iterations > 20
     assert result.path.sizes.tolist() == list(range(16))
@@ -417,7 +417,7 @@ def test_stopped_and_resumed_equals_uninterrupted_bit_for_bit(kind, name, tmp_pa
     begin = rng.choice([0.0, 0.5], len(rows))
 
     def run(max_iter, **options):
-        options |= {"coef0": begin, "tol": 0, "seed": 2, "every": 1, "progress": False}
+        options |= {"coef0": begin, "tol": 0, "rng": 2, "every": 1, "progress": False}
         return solve(f, Cone(rows), RULES[name], max_iter=max_iter, **options)
 
     whole = run(40)

@@ -70,7 +70,7 @@ def test_after_each_gene_the_slope_over_the_genes_in_use_is_nothing():
         y = golub["y"] == "AML"
     X = (X - X.mean(axis=0)) / X.std(axis=0)
     for f in (Logistic(X, y, l2=1.0), Huber(X, 2.0 * y - 1, delta=0.2, l2=0.1)):
-        result = solve(f, Coordinates(X.shape[1]), "orthogonal", max_atoms=15, tol=0)
+        result = solve(f, Coordinates(X.shape[1]), "orthogonal", n_nonzero=15, tol=0)
         gradients = [f.gradient(result.path.x(k)) for k in result.path.sizes]
         first = np.abs(gradients[0]).max()
         for k, g in enumerate(gradients[1:], start=1):
@@ -184,14 +184,14 @@ def atoms():
 class TestEdges:
     def test_more_atoms_asked_for_than_there_are(self, atoms, method):
         signal = np.random.default_rng(1).standard_normal(10)
-        found = solve(SquaredDistance(signal), atoms, method, max_atoms=50, tol=1e-9)
+        found = solve(SquaredDistance(signal), atoms, method, n_nonzero=50, tol=1e-9)
         best = np.linalg.lstsq(atoms.matrix.T, signal, rcond=None)[0]
         assert found.status is Status.CONVERGED
         np.testing.assert_allclose(found.coef.toarray(), best, atol=1e-8)
 
     def test_all_there_is_in_this_precision(self, atoms, method):
         signal = np.random.default_rng(1).standard_normal(10)
-        found = solve(SquaredDistance(signal), atoms, method, max_atoms=50, tol=0)
+        found = solve(SquaredDistance(signal), atoms, method, n_nonzero=50, tol=0)
         best = np.linalg.lstsq(atoms.matrix.T, signal, rcond=None)[0]
         assert found.status is Status.STALLED
         assert found.iterations < 100
@@ -219,17 +219,17 @@ class TestEdges:
     @pytest.mark.parametrize("unit", [1e-20, 1e20])
     def test_units_scale_the_code(self, atoms, method, unit):
         signal = np.random.default_rng(1).standard_normal(10)
-        plain = solve(SquaredDistance(signal), atoms, method, max_atoms=4)
-        scaled = solve(SquaredDistance(unit * signal), atoms, method, max_atoms=4)
+        plain = solve(SquaredDistance(signal), atoms, method, n_nonzero=4)
+        scaled = solve(SquaredDistance(unit * signal), atoms, method, n_nonzero=4)
         assert scaled.support.tolist() == plain.support.tolist()
         np.testing.assert_allclose(scaled.weights, unit * plain.weights, rtol=1e-10)
 
     def test_single_precision_stays_and_finds_the_same_atoms(self, method):
         rng = np.random.default_rng(3)
         rows, signal = rng.standard_normal((60, 30)), rng.standard_normal(30)
-        double = solve(SquaredDistance(signal), Dictionary(rows), method, max_atoms=12)
+        double = solve(SquaredDistance(signal), Dictionary(rows), method, n_nonzero=12)
         f = SquaredDistance(signal.astype(np.float32))
-        single = solve(f, Dictionary(rows.astype(np.float32)), method, max_atoms=12)
+        single = solve(f, Dictionary(rows.astype(np.float32)), method, n_nonzero=12)
         assert single.x.dtype == single.weights.dtype == np.float32
         assert single.support.tolist() == double.support.tolist()
         np.testing.assert_allclose(single.weights, double.weights, rtol=1e-3, atol=1e-4)
@@ -243,7 +243,7 @@ class TestEdges:
 
 
 def test_the_work_is_one_look_an_atom_and_the_atoms_in_use(atoms):
-    found = solve(SquaredDistance(atoms.matrix.sum(axis=0)), atoms, "orthogonal", max_atoms=4)
+    found = solve(SquaredDistance(atoms.matrix.sum(axis=0)), atoms, "orthogonal", n_nonzero=4)
     looks = 5  # one before each atom, one that tells that the end is not reached
     steps = sum(k / 6 for k in (1, 2, 3, 4))
     slopes = sum(2 * k / 6 for k in (1, 2, 3, 4))

@@ -44,7 +44,7 @@ def negative(seed):
 def test_algorithm_4_with_the_printed_nu_is_caught_within_200_iterations(seed):
     f, atoms = toy(seed)
     printed = methods.accelerated_matching_pursuit(nu=1.0)
-    result = solve(f, atoms, printed, max_iter=2000, seed=seed)
+    result = solve(f, atoms, printed, max_iter=2000, rng=seed)
     assert result.status is Status.DIVERGED
     assert not result.success
     assert result.iterations <= 200
@@ -59,7 +59,7 @@ def test_algorithm_4_with_the_printed_nu_is_caught_within_200_iterations(seed):
 def test_valid_constants_never_give_a_false_alarm(seed, instance):
     f, atoms = instance(seed)
     for name in ("accelerated-matching-pursuit", "accelerated-random"):
-        result = solve(f, atoms, name, max_iter=2000, tol=0, every=100, seed=seed)
+        result = solve(f, atoms, name, max_iter=2000, tol=0, every=100, rng=seed)
         assert result.status is Status.MAX_ITER, result.message
         assert result.iterations == 2000
         assert result.value < f.value(np.zeros(100))
@@ -189,7 +189,7 @@ def test_a_warm_start_whose_value_drowns_in_its_terms_has_not_diverged():
         rng = np.random.default_rng(seed)
         Z, b = rng.standard_normal((13, 2)), 0.2 * rng.standard_normal(2)
         weights = rng.uniform(0.5, 2.5, 13) * (rng.random(13) < 0.7)
-        options = {"strengths": [1, 1e-4, 1e-15, 1e-16, 1e-17], "tol": 1e-3, "max_iter": 120}
+        options = {"lambdas": [1, 1e-4, 1e-15, 1e-16, 1e-17], "tol": 1e-3, "max_iter": 120}
         found = path(SquaredDistance(b), Z, L1(weights), "random-pursuit", **options)
         assert Status.DIVERGED not in [run.status for run in found.runs]
 

@@ -2,6 +2,7 @@
 
 import json
 import re
+from functools import partial
 from itertools import pairwise
 
 import numpy as np
@@ -108,7 +109,7 @@ def test_errors_raised_on_purpose_have_one_base_class():
 
 def test_columns_of_a_matrix_are_the_rows_of_its_transpose(generator):
     D, b = generator.standard_normal((5, 8)), generator.standard_normal(5)
-    result = solve(SquaredDistance(b), Dictionary(D.T), "orthogonal", max_atoms=3)
+    result = solve(SquaredDistance(b), Dictionary(D.T), "orthogonal", n_nonzero=3)
     assert len(result.support) == 3
     assert np.allclose(D @ result.coef.toarray(), result.x)
 
@@ -281,10 +282,30 @@ def test_shuffled_method_goes_through_all_atoms_once_a_round():
 def test_a_seed_repeats_a_run_and_another_seed_draws_others(signals, atoms):
     f = SquaredDistance(signals[0])
     one, same, other = (
-        solve(f, atoms, "random-pursuit", max_iter=30, seed=seed) for seed in (1, 1, 2)
+        solve(f, atoms, "random-pursuit", max_iter=30, rng=seed) for seed in (1, 1, 2)
     )
     assert np.array_equal(one.x, same.x)
     assert not np.array_equal(one.x, other.x)
+
+
+def test_a_generator_gives_one_integer_that_repeats_the_run(signals, atoms):
+    run = partial(solve, SquaredDistance(signals[0]), atoms, "random-pursuit", max_iter=30)
+    rng = np.random.default_rng(7)
+    one, other = run(rng=rng), run(rng=rng)
+    assert one.rng == np.random.default_rng(7).integers(2**63)
+    assert one.rng != other.rng
+    assert np.array_equal(one.x, run(rng=one.rng).x)
+
+
+def test_no_rng_draws_an_integer_that_is_stored_and_resumed(signals, atoms, tmp_path):
+    run = partial(solve, SquaredDistance(signals[0]), atoms, "random-pursuit", rng=None)
+    half = run(max_iter=15, checkpoint=tmp_path / "run")
+    assert half.rng != run(max_iter=15).rng
+    whole = solve(SquaredDistance(signals[0]), atoms, "random-pursuit", max_iter=30, rng=half.rng)
+    for state in (half, tmp_path / "run"):
+        resumed = run(max_iter=30, resume=state)
+        assert resumed.rng == half.rng
+        assert np.array_equal(resumed.x, whole.x)
 
 
 @pytest.mark.parametrize("method", ["matching-pursuit", "accelerated-random", "orthogonal"])
@@ -385,15 +406,15 @@ def test_factors_of_a_result_multiply_to_the_dense_matrix(generator):
 
 def test_path_takes_given_strengths_in_decreasing_order():
     f = SquaredDistance([3.0, -0.5, -2.0])
-    path = pursuit.path(f, Coordinates(3), strengths=[1.0, 2.5])
-    assert path.strengths.tolist() == [2.5, 1.0]
+    path = pursuit.path(f, Coordinates(3), lambdas=[1.0, 2.5])
+    assert path.lambdas.tolist() == [2.5, 1.0]
     assert np.allclose(path.coefs.toarray(), [[0.5, 0, 0], [2, 0, -1]])
 
 
 def test_path_spaces_strengths_evenly_in_the_logarithm():
     f = SquaredDistance([3.0, -0.5, -2.0])
-    path = pursuit.path(f, Coordinates(3), points=5, least=1e-2)
-    assert np.allclose(path.strengths, 3 * np.logspace(0, -2, 5))
+    path = pursuit.path(f, Coordinates(3), n_lambdas=5, lambda_min_ratio=1e-2)
+    assert np.allclose(path.lambdas, 3 * np.logspace(0, -2, 5))
 
 
 def test_learn_starts_from_the_given_atoms(signals):
@@ -556,7 +577,7 @@ def test_trace_is_drawn_against_the_column_asked_for(signals, atoms):
 
 
 def test_penalty_path_has_a_curve_for_each_coefficient_in_use():
-    path = pursuit.path(SquaredDistance([3.0, 0.0, -2.0]), Coordinates(3), strengths=[2.5, 1.0])
+    path = pursuit.path(SquaredDistance([3.0, 0.0, -2.0]), Coordinates(3), lambdas=[2.5, 1.0])
     ax = plots.penalty_path(path, labels=["a", "b", "c"])
     curves = {line.get_label(): line.get_ydata() for line in ax.lines}
     assert np.allclose(curves["a"], [0.5, 2.0])
@@ -642,8 +663,8 @@ def test_encode_command_passes_method_seed_and_iterations(files, signals, atoms)
     options = ["--method", "random-pursuit", "--seed", 3, "--max-iter", 25, "--threads", 1]
     run("encode", "X.npy", "--dictionary", "D.npy", "-o", "c", *options)
     codes = Codes.open("c")
-    expected = encode(signals, atoms, "random-pursuit", seed=3, max_iter=25)
-    other = encode(signals, atoms, "random-pursuit", seed=4, max_iter=25)
+    expected = encode(signals, atoms, "random-pursuit", rng=3, max_iter=25)
+    other = encode(signals, atoms, "random-pursuit", rng=4, max_iter=25)
     assert codes.iterations.max() == 25
     assert np.array_equal(codes.toarray(), expected.toarray())
     assert not np.array_equal(codes.toarray(), other.toarray())

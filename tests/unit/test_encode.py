@@ -68,7 +68,7 @@ def test_without_any_rule_a_tenth_of_the_dimensions_is_the_limit(method):
     signals, atoms = RNG.standard_normal((5, 50)), RNG.standard_normal((80, 50))
     codes = encode(signals, atoms, method)
     assert (codes.sizes == 5).all()
-    assert set(codes.counts()) == {Status.MAX_ATOMS}
+    assert set(codes.counts()) == {Status.MAX_NONZERO}
     assert (encode(signals[:, :7], atoms[:, :7], method).sizes == 1).all()
 
 
@@ -86,10 +86,10 @@ def test_each_signal_ends_for_its_own_reason(method):
     signals = np.array([[9, 0, 0, 0, 0, 0.0], [6, 5, 4, 3, 2, 1], [0] * 6, [8, 8, 0, 0, 0, 0]])
     codes = encode(signals, atoms, method, n_nonzero=3, rtol=1e-9)
     ends = [codes.status(i) for i in range(4)]
-    assert ends == [Status.CONVERGED, Status.MAX_ATOMS, Status.CONVERGED, Status.CONVERGED]
+    assert ends == [Status.CONVERGED, Status.MAX_NONZERO, Status.CONVERGED, Status.CONVERGED]
     assert codes.sizes.tolist() == codes.iterations.tolist() == [1, 3, 0, 2]
     assert np.allclose(codes.residual_norms, [0, np.sqrt(14), 0, 0])
-    assert codes.counts() == {Status.CONVERGED: 3, Status.MAX_ATOMS: 1}
+    assert codes.counts() == {Status.CONVERGED: 3, Status.MAX_NONZERO: 1}
     short = encode(signals, atoms, method, max_iter=2)
     assert short.status(1) is Status.MAX_ITER
 
@@ -206,7 +206,7 @@ def test_threads_come_from_the_environment_when_not_given(monkeypatch):
 
 def test_codes_print_what_was_done():
     text = str(encode(SIGNALS, ATOMS, n_nonzero=3))
-    for words in ("20 signals over 30 atoms", "60 coefficients", "orthogonal", "MAX_ATOMS 20"):
+    for words in ("20 signals over 30 atoms", "60 coefficients", "orthogonal", "MAX_NONZERO 20"):
         assert words in text
     assert "Gram matrix" in text
 

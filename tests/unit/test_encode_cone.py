@@ -124,7 +124,7 @@ def test_every_code_equals_that_of_solve(unit_atoms, form, method):
         if not unit_atoms:
             rows /= 10 ** np.log10(np.linalg.norm(rows, axis=1, keepdims=True)).round()
         atoms = Cone(rows)
-        limit = ({"n_nonzero": 5}, {"max_atoms": 5})
+        limit = ({"n_nonzero": 5}, {"n_nonzero": 5})
         if method == "matching-pursuit":
             limit = ({"max_iter": 20}, {"max_iter": 20})
         codes = encode(signals, atoms, method, unit_atoms=unit_atoms, **limit[0])
@@ -179,7 +179,7 @@ def test_the_end_says_why(method):
     signals = np.array([[3.0, 2, 1, 0], [-1, -1, -1, -1], [0, 0, 0, 0], [1, 2, 3, 4]])
     codes = encode(signals, Cone(atoms), method, n_nonzero=3)
     ends = [codes.status(i) for i in range(4)]
-    assert ends == [Status.CONVERGED] * 3 + [Status.MAX_ATOMS]
+    assert ends == [Status.CONVERGED] * 3 + [Status.MAX_NONZERO]
     assert codes.sizes.tolist() == [3, 0, 0, 3]
     assert encode(signals[3:], Cone(atoms), method, max_iter=2).status(0) is Status.MAX_ITER
     assert encode(signals[3:], Cone(atoms), method, rtol=0.9).iterations[0] == 1
@@ -313,7 +313,7 @@ def test_the_command_line_gives_the_codes_of_the_library(method, tmp_path, monke
         cli.main()
     assert end.value.code == 0
     assert capsys.readouterr().err == ""
-    expected = encode(signals, Cone(atoms), method, atol=1.5, seed=3)
+    expected = encode(signals, Cone(atoms), method, atol=1.5, rng=3)
     found = pursuit.Codes.open(tmp_path / "codes")
     for name in ARRAYS:
         assert np.array_equal(getattr(expected, name), getattr(found, name)), name

@@ -63,7 +63,7 @@ def test_atoms_are_counted_once_however_often_they_are_chosen():
     steps = int(codes.iterations[0])
     assert steps == 6  # 4 · (3/4)⁵ is the first below one, and then the other atom is ahead
     np.testing.assert_allclose(np.asarray(codes[0]), [8 * (1 - 0.75 ** (steps - 1)), 0.5])
-    assert codes.status(0) is Status.MAX_ATOMS
+    assert codes.status(0) is Status.MAX_NONZERO
 
 
 def test_nothing_ahead_is_the_end():

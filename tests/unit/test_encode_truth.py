@@ -50,7 +50,7 @@ def test_residual_norms_are_those_of_the_codes(method, kind, dtype):
         if method not in STEPWISE[1:]:
             ways += [{"n_nonzero": max(1, min(n, d) - 1)}]
         for options in ways:
-            codes = encode(signals, over, method.removeprefix("Cone "), seed=seed, **options)
+            codes = encode(signals, over, method.removeprefix("Cone "), rng=seed, **options)
             true, sizes = residuals(signals, codes, atoms)
             rounding = ULPS * float(np.finfo(dtype).eps) * sizes * (1 + codes.iterations / 64)
             rounding *= np.minimum(sizes / np.maximum(true, 1e-300), SQUARES)

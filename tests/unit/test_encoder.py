@@ -29,15 +29,15 @@ def rules_of(method):
 @TYPES
 def test_calls_give_the_bits_of_encode(method, dtype):
     signals, atoms = SIGNALS.astype(dtype), ATOMS.astype(dtype)
-    expected = encode(signals, atoms, method, seed=3, **rules_of(method))
-    encoder = Encoder(atoms, method, seed=3, expected=len(signals), **rules_of(method))
+    expected = encode(signals, atoms, method, rng=3, **rules_of(method))
+    encoder = Encoder(atoms, method, rng=3, expected=len(signals), **rules_of(method))
     for _ in range(2):
         assert_same(encoder(signals), expected)
 
 
 @EVERY
 def test_parts_are_the_bits_of_the_whole(method):
-    encoder = Encoder(ATOMS, method, seed=3, expected=len(SIGNALS), **rules_of(method))
+    encoder = Encoder(ATOMS, method, rng=3, expected=len(SIGNALS), **rules_of(method))
     whole = encoder(SIGNALS)
     again = pickle.loads(pickle.dumps(encoder))
     for first in range(0, len(SIGNALS), 2 * encoder.block):

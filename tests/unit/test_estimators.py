@@ -41,7 +41,7 @@ def test_a_coder_is_encode():
     sparse = estimators.PursuitCoder(ATOMS, n_nonzero=3, sparse_output=True).fit_transform(X)
     assert np.array_equal(sparse.toarray(), codes.toarray())
     drawn = estimators.PursuitCoder(ATOMS, method="random-pursuit", max_steps=9, random_state=4)
-    expected = encode(X, ATOMS, "random-pursuit", max_iter=9, seed=4)
+    expected = encode(X, ATOMS, "random-pursuit", max_iter=9, rng=4)
     assert np.array_equal(drawn.fit_transform(X), expected.toarray())
 
 

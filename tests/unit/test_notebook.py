@@ -39,7 +39,7 @@ def shown_things():
     book = pursuit.decompose(np.sin(np.arange(2000) / 9), 1000, max_atoms=5)
     return {
         "Result": (result, ["matching-pursuit", "MAX_ITER", "certificate"]),
-        "Codes": (codes, ["50 signals over 30 atoms", "MAX_ATOMS"]),
+        "Codes": (codes, ["50 signals over 30 atoms", "MAX_NONZERO"]),
         "Learned": (learned, ["12 atoms of 10 numbers", "online"]),
         "Unmixing": (found, ["50 pixels", "a<b", "mean abundance"]),
         "Book": (book, ["Book of 5 atoms", "frequency", "amplitude"]),

@@ -25,10 +25,10 @@ def run(method="orthogonal", **options):
 
 @pytest.mark.parametrize("method", ["orthogonal", "blended"])
 def test_a_point_of_the_path_is_the_run_stopped_there(method):
-    path = run(method, max_atoms=12).path
+    path = run(method, n_nonzero=12).path
     assert path.sizes.tolist() == list(range(13))
     for size in (1, 5, 12):
-        stopped = run(method, max_atoms=size)
+        stopped = run(method, n_nonzero=size)
         np.testing.assert_allclose(path.x(size), stopped.x, atol=1e-14)
         np.testing.assert_allclose(path.coefs[[size]].toarray()[0], stopped.coef.toarray())
         assert path.value[size] == pytest.approx(stopped.value)
@@ -36,7 +36,7 @@ def test_a_point_of_the_path_is_the_run_stopped_there(method):
 
 @pytest.mark.parametrize("method", ["orthogonal", "blended"])
 def test_values_fall_and_residuals_are_those_of_the_coefficients(method):
-    path = run(method, max_atoms=15).path
+    path = run(method, n_nonzero=15).path
     assert (np.diff(path.value) < 0).all()
     residuals = np.linalg.norm(path.coefs @ ROWS - SIGNAL, axis=1)
     np.testing.assert_allclose(path.residual, residuals, rtol=1e-12)
@@ -54,21 +54,21 @@ def test_the_last_of_several_points_with_a_size_is_kept():
 def test_it_counts_from_the_start():
     start = np.zeros(40)
     start[[3, 8]] = 2.0, -1.0
-    path = run(coef0=start, max_atoms=6).path
+    path = run(coef0=start, n_nonzero=6).path
     assert path.sizes.tolist() == [2, 3, 4, 5, 6]
     np.testing.assert_allclose(path.coefs @ ROWS, [path.x(int(k)) for k in path.sizes], atol=1e-9)
-    shifted = run(x0=np.ones(20), max_atoms=3).path
+    shifted = run(x0=np.ones(20), n_nonzero=3).path
     np.testing.assert_allclose(shifted.x(0), np.ones(20))
     np.testing.assert_allclose(shifted.x(3), 1 + (shifted.coefs @ ROWS)[3], atol=1e-12)
 
 
 @pytest.mark.parametrize("method", ["orthogonal", "blended"])
 def test_a_resumed_run_has_the_path_of_a_straight_one(method, tmp_path):
-    straight = run(method, max_atoms=14, tol=0)
+    straight = run(method, n_nonzero=14, tol=0)
     first = run(method, max_iter=6, tol=0)
     run(method, max_iter=6, tol=0, checkpoint=tmp_path / "half")
     for source in (first, tmp_path / "half"):
-        resumed = run(method, max_atoms=14, tol=0, resume=source)
+        resumed = run(method, n_nonzero=14, tol=0, resume=source)
         np.testing.assert_array_equal(resumed.path.sizes, straight.path.sizes)
         np.testing.assert_array_equal(resumed.path.coefs.toarray(), straight.path.coefs.toarray())
 
@@ -87,7 +87,7 @@ def test_a_loss_without_a_residual_says_so():
 
 
 def test_a_size_that_was_not_visited_is_named():
-    path = run(max_atoms=3).path
+    path = run(n_nonzero=3).path
     with pytest.raises(InputError, match="7"):
         path.x(7)
 
@@ -103,7 +103,7 @@ def test_a_run_with_nothing_to_do_has_its_start():
 
 
 def test_it_is_drawn_against_the_number_of_atoms():
-    path = run(max_atoms=5).path
+    path = run(n_nonzero=5).path
     ax = path.plot(label="orthogonal")
     line = ax.lines[0]
     np.testing.assert_array_equal(line.get_xdata(), path.sizes)
@@ -114,5 +114,5 @@ def test_it_is_drawn_against_the_number_of_atoms():
 
 
 def test_it_prints_its_ends():
-    path = run(max_atoms=5).path
+    path = run(n_nonzero=5).path
     assert repr(path).startswith("Path of 6 points, 0 to 5 atoms, value ")

@@ -130,7 +130,7 @@ def test_a_cone_with_a_penalty_is_both():
 @pytest.mark.parametrize("name", ["matching-pursuit", "random-pursuit"])
 def test_stopped_and_resumed_equals_uninterrupted(tmp_path, penalty, name):
     f, atoms = problem("logistic")
-    options = {"penalty": penalty, "tol": 0, "every": 7, "seed": 3}
+    options = {"penalty": penalty, "tol": 0, "every": 7, "rng": 3}
     whole = solve(f, atoms, name, max_iter=90, **options)
     file = tmp_path / "run"
     solve(f, atoms, name, max_iter=41, checkpoint=file, **options)
@@ -143,7 +143,8 @@ def test_stopped_and_resumed_equals_uninterrupted(tmp_path, penalty, name):
 def test_how_often_one_looks_changes_no_number_and_not_where_a_gap_is_reached():
     f, atoms = problem()
     often, seldom = (
-        solve(f, atoms, penalty=L1(0.3), gap=1e-4, max_iter=5000, every=every) for every in (1, 999)
+        solve(f, atoms, penalty=L1(0.3), gap_tol=1e-4, max_iter=5000, every=every)
+        for every in (1, 999)
     )
     assert often.status is seldom.status is Status.CONVERGED
     assert (often.iterations, often.value) == (seldom.iterations, seldom.value)
@@ -258,10 +259,13 @@ def test_a_method_without_a_proof_is_refused_by_name_with_those_that_have_one(na
         ({"penalty": L1(1.0), "x0": np.zeros(5)}, "x0: a point does not tell its coefficients"),
         ({"penalty": Box(-1, 1), "coef0": np.arange(7)}, "from -1 to 1 for atom 2, got 2"),
         ({"penalty": L1(1.0), "rtol": 0.1}, "rtol: with weights on coefficients"),
-        ({"penalty": L1(1.0), "gap": 0}, "gap: expected a positive number, got 0"),
-        ({"penalty": L1(1.0), "gap": np.nan}, "gap: expected a number, got nan"),
-        ({"penalty": L1(1.0), "gap": b"3"}, "gap: expected a number, got b'3'"),
-        ({"gap": 1e-3}, "gap: of LeastSquares .* without a penalty no dual problem is known"),
+        ({"penalty": L1(1.0), "gap_tol": 0}, "gap_tol: expected a positive number, got 0"),
+        ({"penalty": L1(1.0), "gap_tol": np.nan}, "gap_tol: expected a number, got nan"),
+        ({"penalty": L1(1.0), "gap_tol": b"3"}, "gap_tol: expected a number, got b'3'"),
+        (
+            {"gap_tol": 1e-3},
+            "gap_tol: of LeastSquares .* without a penalty no dual problem is known",
+        ),
     ],
 )
 def test_what_makes_no_sense_is_refused(options, message):

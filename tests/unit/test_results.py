@@ -48,7 +48,7 @@ def residual(result):
 
 class TestResult:
     def test_coefficients_are_sparse_and_in_the_scale_of_the_atoms_as_given(self):
-        result = solve(F, ATOMS, max_atoms=3)
+        result = solve(F, ATOMS, n_nonzero=3)
         assert issparse(result.coef)
         assert result.coef.shape == (N,)
         assert result.coef.nnz == len(result.support) == 3
@@ -66,13 +66,13 @@ class TestResult:
             assert result.trace.value[-1] == pytest.approx(result.value, rel=1e-9, abs=1e-14)
 
     def test_it_prints_what_one_wants_to_know_first(self):
-        result = solve(F, ATOMS, max_atoms=3)
+        result = solve(F, ATOMS, n_nonzero=3)
         assert repr(result) == str(result)
         lines = str(result).splitlines()
         first = ["method", "status", "value", "slope", "atoms", "iterations", "products"]
         assert [line.split(":")[0].strip() for line in lines][:7] == first
         assert "matching-pursuit" in lines[0]
-        assert "MAX_ATOMS: maximum number of atoms reached" in lines[1]
+        assert "MAX_NONZERO: maximum number of nonzero coefficients reached" in lines[1]
         assert f"3 of {N} in use" in lines[4]
         assert len({line.index(":") for line in lines}) == 1
         assert max(map(len, lines[:7])) <= 100
@@ -81,7 +81,7 @@ class TestResult:
         assert {status.name: status.code for status in Status} == {
             "CONVERGED": 0,
             "MAX_ITER": 1,
-            "MAX_ATOMS": 2,
+            "MAX_NONZERO": 2,
             "MAX_TIME": 3,
             "STOPPED": 4,
             "STALLED": 5,
@@ -291,9 +291,9 @@ class TestStopping:
         assert "optimal" in result.message
 
     @pytest.mark.parametrize("name", methods.NAMED)
-    def test_max_atoms_is_the_number_of_distinct_atoms(self, solve, name):
-        result = solve(F, ATOMS, name, max_atoms=4, tol=0)
-        assert result.status is Status.MAX_ATOMS
+    def test_n_nonzero_is_the_number_of_distinct_atoms(self, solve, name):
+        result = solve(F, ATOMS, name, n_nonzero=4, tol=0)
+        assert result.status is Status.MAX_NONZERO
         assert len(result.support) >= 4
         if name in ("matching-pursuit", "affine-invariant", "random-pursuit", "orthogonal"):
             assert len(result.support) == 4  # others may take in several at a time
@@ -303,8 +303,8 @@ class TestStopping:
     def test_atoms_of_the_start_count_as_atoms_in_use(self, solve):
         coef0 = np.zeros(N)
         coef0[:3] = 1.0
-        result = solve(F, ATOMS, coef0=coef0, max_atoms=4, tol=0)
-        assert result.status is Status.MAX_ATOMS
+        result = solve(F, ATOMS, coef0=coef0, n_nonzero=4, tol=0)
+        assert result.status is Status.MAX_NONZERO
         assert len(result.support) == 4
         assert result.trace.support[[0, -1]].tolist() == [3, 4]
 

@@ -86,10 +86,10 @@ def test_many_stops_at_odd_places_change_nothing(name, form):
 def test_a_run_that_had_ended_is_not_carried_one_step_further(name):
     rng = np.random.default_rng(2)
     f, atoms = SquaredDistance(rng.standard_normal(6)), Dictionary(rng.standard_normal((12, 6)))
-    tests = [{"tol": 1e-3}, {"rtol": 1e-2}, {"target": 0.01}, {"max_atoms": 3}]
+    tests = [{"tol": 1e-3}, {"rtol": 1e-2}, {"target": 0.01}, {"n_nonzero": 3}]
     for options in tests[1:] if NAMED[name]().gradient_free else tests:
         first = solve(f, atoms, name, max_iter=5000, every=1, **options)
-        assert first.status.name in ("CONVERGED", "MAX_ATOMS")
+        assert first.status.name in ("CONVERGED", "MAX_NONZERO")
         again = solve(f, atoms, name, max_iter=5000, every=1, resume=first, **options)
         assert (again.status, again.iterations) == (first.status, first.iterations)
         np.testing.assert_array_equal(again.x, first.x)
@@ -130,23 +130,23 @@ def test_a_checkpoint_of_another_problem_is_refused():
     rng = np.random.default_rng(0)
     rows, b = rng.standard_normal((10, 5)), rng.standard_normal(5)
     f, atoms = SquaredDistance(b), Dictionary(rows)
-    half = solve(f, atoms, "random-pursuit", max_iter=10, seed=1)
+    half = solve(f, atoms, "random-pursuit", max_iter=10, rng=1)
     resume = {"max_iter": 20, "resume": half}
     skewed = pursuit.Sampling(atoms, np.arange(1, 11) / 55)
     others = [
-        lambda: solve(SquaredDistance(b + 1e-9), atoms, "random-pursuit", seed=1, **resume),
-        lambda: solve(f, Dictionary(rows * 2), "random-pursuit", seed=1, **resume),
-        lambda: solve(f, Dictionary(rows[::-1]), "random-pursuit", seed=1, **resume),
-        lambda: solve(f, atoms, "matching-pursuit", seed=1, **resume),
-        lambda: solve(f, atoms, methods.random_pursuit(sampling=skewed), seed=1, **resume),
-        lambda: solve(f, atoms, "random-pursuit", seed=2, **resume),
-        lambda: solve(f, atoms, "random-pursuit", seed=1, unit_atoms=False, **resume),
-        lambda: solve(f, atoms, "random-pursuit", x0=rows[0], seed=1, **resume),
+        lambda: solve(SquaredDistance(b + 1e-9), atoms, "random-pursuit", rng=1, **resume),
+        lambda: solve(f, Dictionary(rows * 2), "random-pursuit", rng=1, **resume),
+        lambda: solve(f, Dictionary(rows[::-1]), "random-pursuit", rng=1, **resume),
+        lambda: solve(f, atoms, "matching-pursuit", rng=1, **resume),
+        lambda: solve(f, atoms, methods.random_pursuit(sampling=skewed), rng=1, **resume),
+        lambda: solve(f, atoms, "random-pursuit", rng=2, **resume),
+        lambda: solve(f, atoms, "random-pursuit", rng=1, unit_atoms=False, **resume),
+        lambda: solve(f, atoms, "random-pursuit", x0=rows[0], rng=1, **resume),
     ]
     for other in others:
         with pytest.raises(InputError, match=r"^resume: .* another problem"):
             other()
-    assert solve(f, atoms, "random-pursuit", seed=1, **resume).iterations == 20
+    assert solve(f, atoms, "random-pursuit", rng=1, **resume).iterations == 20
 
 
 def test_a_checkpoint_of_another_form_is_refused():

@@ -130,7 +130,7 @@ def test_value_slope_and_x_are_those_of_the_coefficients_for_finite_sets(name, k
         begin = (rng.standard_normal(n) / np.linalg.norm(exact, axis=1)).astype(of_atoms)
         ways = ({}, {"coef0": begin}, {"x0": begin @ rows}, {"unit_atoms": False})
         options = ways[(seed + seed // 4) % 4]
-        run = {"max_iter": 100, "seed": seed, "gram_bytes": limit}
+        run = {"max_iter": 100, "rng": seed, "gram_bytes": limit}
         result = solve(reference.f, Dictionary(rows), name, **run, **options)
         x0 = options.get("x0", np.zeros(d)).astype(np.float64)
         seen = exact if "unit_atoms" in options else unit
@@ -153,7 +153,7 @@ def test_value_slope_and_x_are_those_of_the_coefficients_for_other_sets(name):
         if name in ("cyclic", "shuffled"):  # which go through all atoms
             sets = [(atoms, rows) for atoms, rows in sets if atoms.finite is not None]
         for atoms, rows in sets:
-            result = solve(reference.f, atoms, name, max_iter=100, seed=seed)
+            result = solve(reference.f, atoms, name, max_iter=100, rng=seed)
             used = [np.asarray(atoms.vector(z), np.float64) for z in result.used]
             check(result, reference, np.array(used).reshape(-1, d), rows, np.zeros(d))
 
@@ -165,7 +165,7 @@ def test_value_slope_and_x_are_those_of_the_coefficients_over_a_cone(name):
         d, n = 6, 10
         reference = Reference("least squares", rng, d, of_f)
         rows = atoms_of(rng, "plain", n, d, of_atoms)
-        result = solve(reference.f, Cone(rows), name, max_iter=100, seed=seed)
+        result = solve(reference.f, Cone(rows), name, max_iter=100, rng=seed)
         exact = rows.astype(np.float64)
         unit = exact / np.linalg.norm(exact, axis=1, keepdims=True)
         coef = result.coef.toarray()

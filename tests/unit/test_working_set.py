@@ -96,7 +96,7 @@ def test_the_gap_is_never_below_the_error(seed):
     for most in (1, 2, 4):
         result = solve(f, atoms, "working-set", penalty=penalty, max_iter=most, tol=1e-12)
         assert result.gap >= result.value - best
-    ended = solve(f, atoms, penalty=penalty, gap=1e-7)
+    ended = solve(f, atoms, penalty=penalty, gap_tol=1e-7)
     assert ended.success
     assert ended.gap <= 1e-7
 
@@ -205,7 +205,7 @@ def test_the_default_suits_and_the_result_says_what_it_was_chosen_for():
 def test_whoever_brings_atoms_a_cone_or_a_number_of_them_gets_matching_pursuit():
     f, atoms, _ = problem(0, n=30, d=5)
     for run in (
-        solve(f, atoms, max_atoms=2),
+        solve(f, atoms, n_nonzero=2),
         solve(f, Dictionary(np.eye(5)), max_iter=3),
         solve(f, Cone(atoms), max_iter=3),
         solve(SquaredDistance(np.ones(5)), atoms),
@@ -336,7 +336,7 @@ def test_counts_of_any_size_are_fitted(count, intercept):
 @pytest.mark.parametrize("intercept", [False, True])
 def test_a_path_begins_where_coefficients_leave_zero_and_follows_the_minimisers(intercept):
     f, atoms, _ = problem(7, intercept=intercept)
-    found = path(f, atoms, points=12, least=0.02, tol=1e-9)
+    found = path(f, atoms, n_lambdas=12, lambda_min_ratio=0.02, tol=1e-9)
     d = f.shape[0] - intercept
     coefs = found.coefs.toarray()
     assert not coefs[0, :d].any()
@@ -344,7 +344,7 @@ def test_a_path_begins_where_coefficients_leave_zero_and_follows_the_minimisers(
     assert found.success
     assert (found.gaps <= 1e-6 * found.values).all()
     for k in (3, 11):
-        alone = solve(f, atoms, penalty=L1(found.strengths[k]), tol=1e-11)
+        alone = solve(f, atoms, penalty=L1(found.lambdas[k]), tol=1e-11)
         np.testing.assert_allclose(coefs[k], alone.x, atol=1e-6 * np.abs(alone.x).max())
 
 
@@ -361,14 +361,16 @@ def test_no_step_rounds_beyond_a_bound_that_is_small_beside_coefficients(seed):
 
 def test_where_a_path_begins_does_not_depend_on_when_its_runs_stop():
     f, atoms, _ = problem(7, d=20, intercept=True)
-    tops = [path(f, atoms, points=1, **o).strengths[0] for o in ({}, {"max_iter": 1}, {"gap": 9})]
+    tops = [
+        path(f, atoms, n_lambdas=1, **o).lambdas[0] for o in ({}, {"max_iter": 1}, {"gap_tol": 9})
+    ]
     assert len(set(tops)) == 1
 
 
 def test_a_path_prints_and_draws_what_has_a_weight():
     pytest.importorskip("matplotlib")
     f, atoms, _ = problem(8, d=6, intercept=True)
-    found = path(f, atoms, points=5)
+    found = path(f, atoms, n_lambdas=5)
     assert "5 of them" in str(found)
     ax = found.plot(labels=[*"abcdef", "one"])
     drawn = {text.get_text() for text in ax.get_legend().get_texts()}
@@ -380,11 +382,14 @@ def test_a_path_prints_and_draws_what_has_a_weight():
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"strengths": [1.0, -1.0]}, "strengths: expected numbers above 0"),
+        ({"lambdas": [1.0, -1.0]}, "lambdas: expected numbers above 0"),
         ({"penalty": NonNegative()}, "penalty: expected one with weights"),
-        ({"points": 0}, "points"),
-        ({"least": 0}, "least"),
-        ({"least": 2.0}, "least: expected a number above 0 and at most 1, got 2"),
+        ({"n_lambdas": 0}, "n_lambdas"),
+        ({"lambda_min_ratio": 0}, "lambda_min_ratio"),
+        (
+            {"lambda_min_ratio": 2.0},
+            "lambda_min_ratio: expected a number above 0 and at most 1, got 2",
+        ),
         ({"penalty": "L1"}, "penalty: expected one with weights, such as L1"),
     ],
 )

@@ -84,7 +84,7 @@ def random_job(case: Case) -> Job:
     if case.chance(0.1):
         options["atol"] = case.choose(1.0, 1e-3)
     options["unit_atoms"] = case.chance(0.7)
-    options["seed"] = case.integer(0, 5)
+    options["rng"] = case.integer(0, 5)
     nonnegative = case.chance(0.25) and method in ("orthogonal", "matching-pursuit")
     made = signals(case, matrix.astype(float), m, precision(case))
     case.record(options=options, nonnegative=nonnegative)
@@ -153,9 +153,9 @@ def _check_status(case: Case, job: Job, fit: Fit, status: str, iterations: int) 
         )
     elif status == "MAX_ITER":
         case.require(iterations == options["max_iter"], f"MAX_ITER after {iterations}")
-    elif status == "MAX_ATOMS":
+    elif status == "MAX_NONZERO":
         enough = len(fit.indices) >= min(options.get("n_nonzero", np.inf), len(job.rows))
-        case.require(enough, f"MAX_ATOMS with {len(fit.indices)} atoms")
+        case.require(enough, f"MAX_NONZERO with {len(fit.indices)} atoms")
     elif status == "STALLED" and job.method == "orthogonal":
         for j in np.flatnonzero(fit.slopes > CLEAR * fit.eps * fit.size):
             away = norm(_outside(fit.used, job.rows[j] / norm(job.rows[j])))

@@ -109,20 +109,27 @@ def _unmix(**arguments: Any) -> Any:
 
 
 def _runs() -> dict[str, Entry]:
-    stopping = {"max_iter": 3, "tol": 0.1, "rtol": 0.1, "target": 0.0, "max_atoms": 2, "seed": 1,
+    stopping = {"max_iter": 3, "tol": 0.1, "rtol": 0.1, "target": 0.0, "n_nonzero": 2, "rng": 1,
                 "max_time": 9.0, "every": 1, "unit_atoms": True, "threads": 1}  # fmt: skip
-    limits = {"method": "omp", "n_nonzero": 2, "max_iter": 3, "rtol": 0.1, "atol": 0.1, "seed": 0,
+    limits = {"method": "omp", "n_nonzero": 2, "max_iter": 3, "rtol": 0.1, "atol": 0.1, "rng": 0,
               "threads": 1, "unit_atoms": True}  # fmt: skip
     learning = {"n_atoms": 2, "n_nonzero": 1, "method": "mod", "passes": 1, "seed": 0, "tol": 0.1,
                 "nonnegative": False}  # fmt: skip
     f, atoms = pursuit.LeastSquares(X, Y), pursuit.Coordinates(4)
-    path = {"f": f, "atoms": atoms, "method": "cyclic", "points": 3, "least": 0.1, "tol": 0.1}
+    path = {
+        "f": f,
+        "atoms": atoms,
+        "method": "cyclic",
+        "n_lambdas": 3,
+        "lambda_min_ratio": 0.1,
+        "tol": 0.1,
+    }
     codes = parts("indices", "values")
     decomposing = {"rate": 8000.0, "snr": 3.0, "max_atoms": 4, "scales": (16, 32), "hop": 0.25}
     return {
         "solve": Entry(_solve, {"x0": B, "coef0": P, "atoms": Z}, stopping, parts("x")),
         "solve, rules": Entry(_solve, {}, {"f": f, "atoms": atoms, "method": "mp"}, parts("x")),
-        "path": Entry(pursuit.path, {"strengths": np.array([2.0, 1])}, path, parts("values")),
+        "path": Entry(pursuit.path, {"lambdas": np.array([2.0, 1])}, path, parts("values")),
         "encode": Entry(pursuit.encode, {"signals": S, "atoms": Z}, limits, codes),
         "Encoder": Entry(
             lambda **options: pursuit.Encoder(**options)(S), {"atoms": Z},
@@ -235,7 +242,7 @@ JUNK: tuple[Any, ...] = (
     np.array([1.0, 2.0]), np.nan, object, len, range(3), slice(None),
 )  # fmt: skip
 """Values for anything that is no array."""
-OPTIONAL = ("x0", "coef0", "sampling", "weights", "start", "strengths")
+OPTIONAL = ("x0", "coef0", "sampling", "weights", "start", "lambdas")
 """Arrays that are left out unless they are tried."""
 LONG = ("max_iter", "passes")
 """Numbers of iterations, all of which may be made."""

@@ -34,7 +34,7 @@ def run(case: Case) -> None:
     options: dict[str, Any] = {"max_iter": case.choose(3, 50, 1000), "progress": False}
     options |= {"unit_atoms": case.chance(0.7)}
     options |= case.choose(
-        {}, {"tol": 1e-9}, {"gap": 1e-6 * float(abs(_at_zero(atoms, target))) or 1.0}
+        {}, {"tol": 1e-9}, {"gap_tol": 1e-6 * float(abs(_at_zero(atoms, target))) or 1.0}
     )
     case.record(method=name, options=options)
 
@@ -156,7 +156,7 @@ def _check_end(
     zero = np.zeros(len(w), LD)
     first = charge.violation(zero, atoms.rows @ target.truth.gradient(zero[:1] @ atoms.rows[:1]))
     scale = norm(atoms.rows) if options["unit_atoms"] else LD(1)
-    if status == "CONVERGED" and "gap" not in options:
+    if status == "CONVERGED" and "gap_tol" not in options:
         reached = violation <= options.get("tol", 1e-6) * (first / scale).max() + error
         case.require(reached, f"CONVERGED with a violation of {float(violation):.4g}")
     # A better point refutes a proof: coordinate descent goes on from where the run ended.
@@ -169,27 +169,29 @@ def _check_end(
             not decrease > LD(bound) * (1 + LD(1e-9)) + allowed,
             f"the {name} says {bound:.6g}, and f + g decreases by {float(decrease):.6g}",
         )
-    if status == "CONVERGED" and "gap" in options:
+    if status == "CONVERGED" and "gap_tol" in options:
         case.require(
-            result.gap <= options["gap"] or violation <= error,
-            f"CONVERGED with a gap of {result.gap:.4g}, not {options['gap']:.4g}",
+            result.gap <= options["gap_tol"] or violation <= error,
+            f"CONVERGED with a gap of {result.gap:.4g}, not {options['gap_tol']:.4g}",
         )
 
 
 def _path(case: Case, atoms: Atoms, target: Target, name: str | None) -> None:
     """Check each solution of a path of penalties."""
-    points, least = case.integer(2, 6), case.choose(0.1, 1e-2)
+    n_lambdas, ratio = case.integer(2, 6), case.choose(0.1, 1e-2)
     options: dict[str, Any] = {"tol": 1e-9, "max_iter": 2000, "unit_atoms": True, "progress": False}
     result = case.call(
-        pursuit.path, target.f, atoms.set, pursuit.L1(1.0), name, points=points, least=least,
-        names=(*NAMES, "strengths"), valid=False, **options,
+        pursuit.path, target.f, atoms.set, pursuit.L1(1.0), name, n_lambdas=n_lambdas,
+        lambda_min_ratio=ratio, names=(*NAMES, "lambdas"), valid=False, **options,
     )  # fmt: skip
-    strengths = np.asarray(result.strengths)
-    case.record(strengths=strengths, path=str(result))
-    case.require((np.diff(strengths) <= 0).all(), "strengths that do not decrease")
-    case.require(result.coefs.shape == (points, len(atoms.rows)), "coefficients of another shape")
+    lambdas = np.asarray(result.lambdas)
+    case.record(lambdas=lambdas, path=str(result))
+    case.require((np.diff(lambdas) <= 0).all(), "lambdas that do not decrease")
+    case.require(
+        result.coefs.shape == (n_lambdas, len(atoms.rows)), "coefficients of another shape"
+    )
     infinite = np.full(len(atoms.rows), LD(np.inf))
-    for strength, solution in zip(strengths, result.runs, strict=True):
+    for strength, solution in zip(lambdas, result.runs, strict=True):
         charge = Charge(np.full(len(infinite), LD(strength)), -infinite, infinite)
         loose = options | {"tol": 1e300}  # which counts from the start of each solution
         check_penalized(case, atoms, target, charge, loose, solution)

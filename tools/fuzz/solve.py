@@ -54,7 +54,7 @@ def _options(case: Case, name: str, atoms: Atoms, target: Target) -> dict[str, A
     if case.chance(0.3) and name != "gradient-free":
         options["tol"] = case.choose(0.0, 1e-2, 1e-10)
     if case.chance(0.2):
-        options["max_atoms"] = case.integer(1, 6)
+        options["n_nonzero"] = case.integer(1, 6)
     has_residual = target.truth.kind == "squares" and not target.truth.l2
     if case.chance(0.2) and has_residual and name != "gradient-free":
         options["rtol"] = case.choose(0.5, 1e-3)
@@ -66,7 +66,7 @@ def _options(case: Case, name: str, atoms: Atoms, target: Target) -> dict[str, A
         coef = np.abs(case.rng.standard_normal(n)) * (case.rng.random(n) < 0.5)
         options["coef0"] = case.input("coef0", coef / np.abs(atoms.rows).max().astype(float))
     if case.chance(0.2):
-        options["seed"] = case.integer(0, 9)
+        options["rng"] = case.integer(0, 9)
     return options
 
 
@@ -152,9 +152,9 @@ def _check_status(
     status = result.status.name
     if status == "MAX_ITER":
         case.require(result.iterations == options["max_iter"], "MAX_ITER before max_iter")
-    elif status == "MAX_ATOMS":
-        enough = len(result.support) >= options.get("max_atoms", np.inf)
-        case.require(enough, f"MAX_ATOMS with {len(result.support)} atoms")
+    elif status == "MAX_NONZERO":
+        enough = len(result.support) >= options.get("n_nonzero", np.inf)
+        case.require(enough, f"MAX_NONZERO with {len(result.support)} atoms")
     elif status == "CONVERGED":
         reasons = [point.slope <= options.get("tol", 1e-6) * point.first_slope * (1 + LD(1e-9))
                    + 2 * point.slope_error]  # fmt: skip

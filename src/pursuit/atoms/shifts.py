@@ -56,7 +56,7 @@ class Shifts(LocalAtoms):
     >>> signal[2:5] += 2 * beat
     >>> signal[8:11] -= beat
     >>> atoms = Shifts([beat], 12)
-    >>> result = solve(SquaredDistance(signal), atoms, max_atoms=2)
+    >>> result = solve(SquaredDistance(signal), atoms, n_nonzero=2)
     >>> atoms.place(result.support).column.tolist(), result.weights.round(9).tolist()
     ([2, 8], [2.0, -1.0])
     """

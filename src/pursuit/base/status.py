@@ -10,7 +10,7 @@ class Status(Enum):
 
     CONVERGED = "a stopping criterion was met"
     MAX_ITER = "maximum number of iterations reached"
-    MAX_ATOMS = "maximum number of atoms reached"
+    MAX_NONZERO = "maximum number of nonzero coefficients reached"
     MAX_TIME = "maximum time reached"
     STOPPED = "stopped by the callback"
     STALLED = "no further decrease at working precision"

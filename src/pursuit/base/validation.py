@@ -141,6 +141,21 @@ def count(name: str, value: object, minimum: int = 0) -> int:
     return int(value)
 
 
+def random_seed(name: str, value: object) -> int:
+    """Return the integer that a run draws its random numbers from: `value`, or where it is a
+    generator one integer drawn from that, or where it is None one drawn from the system."""
+    if value is None:
+        return int(np.random.default_rng().integers(2**63))
+    if isinstance(value, np.random.Generator):
+        return int(value.integers(2**63))
+    if isinstance(value, (int, np.integer)):
+        return count(name, value)
+    raise InputError(
+        f"{name} must be an integer of at least 0, a numpy.random.Generator or None, "
+        f"got {shown(value)}"
+    )
+
+
 def extent(name: str, value: object) -> int:
     """`value` as the length of an axis: an integer of at least 1 that counts something."""
     length = count(name, value, minimum=1)

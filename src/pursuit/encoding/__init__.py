@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, overload
 
+import numpy as np
+
 from pursuit.encoding.chunks import DaskArray, open_chunks
 from pursuit.encoding.codes import Codes
 from pursuit.encoding.encoder import Encoder, OneCall
@@ -28,7 +30,7 @@ def encode(  # type: ignore[overload-overlap]
     max_iter: int | None = None,
     rtol: float | None = None,
     atol: float | None = None,
-    seed: int = 0,
+    rng: int | np.random.Generator | None = 0,
     threads: int | None = None,
     unit_atoms: bool = True,
     forward_only: bool = False,
@@ -47,7 +49,7 @@ def encode(
     max_iter: int | None = None,
     rtol: float | None = None,
     atol: float | None = None,
-    seed: int = 0,
+    rng: int | np.random.Generator | None = 0,
     threads: int | None = None,
     unit_atoms: bool = True,
     forward_only: bool = False,
@@ -65,7 +67,7 @@ def encode(
     max_iter: int | None = None,
     rtol: float | None = None,
     atol: float | None = None,
-    seed: int = 0,
+    rng: int | np.random.Generator | None = 0,
     threads: int | None = None,
     unit_atoms: bool = True,
     forward_only: bool = False,
@@ -96,6 +98,7 @@ def encode(
         of them coefficients are at least zero, by ``"orthogonal"`` or ``"matching-pursuit"``: an
         atom whose coefficient comes to zero leaves the code, and may come back.
     method
+        A name in any letter case, with hyphens or underscores.
         ``"orthogonal"`` or ``"omp"``: orthogonal matching pursuit; coefficients are those of the
         least-squares fit over the chosen atoms. ``"matching-pursuit"`` or ``"mp"``: one exact step
         along the best atom at a time; an atom may be chosen again. ``"affine-invariant"``:
@@ -114,9 +117,10 @@ def encode(
         The most steps for a signal; 1,000 where it is not given, but for orthogonal pursuit.
     rtol, atol
         Stop when the residual norm is at most `rtol` times the signal's norm, or at most `atol`.
-    seed
-        Of the methods with random directions. Each block of signals has draws of its own, and
-        each signal of a block.
+    rng
+        Of the methods with random directions: an integer; or a `numpy.random.Generator`, which one
+        integer is drawn from; or None: one is drawn from the system. ``codes.plan`` names it where
+        it is not 0. Each block of signals has draws of its own, and each signal of a block.
     threads
         Python threads; else ``$PURSUIT_THREADS``, else every core. It changes no bit of the
         result. While threads work, BLAS is limited to one thread in the whole process.
@@ -149,7 +153,7 @@ def encode(
     -------
     Codes
         Sparse codes, residual norms, iterations and a status for each signal. A signal is
-        CONVERGED when its residual test is met or no atom has a slope above rounding, MAX_ATOMS
+        CONVERGED when its residual test is met or no atom has a slope above rounding, MAX_NONZERO
         or MAX_ITER when those ran out, STALLED when only atoms that depend on the chosen ones
         are left or nothing more can be gained in this precision. Methods with random directions
         look at all slopes once in n steps (in 64 for fewer atoms). A run whose coefficients left
@@ -174,7 +178,7 @@ def encode(
         max_iter=max_iter,
         rtol=rtol,
         atol=atol,
-        seed=seed,
+        rng=rng,
         threads=threads,
         unit_atoms=unit_atoms,
         forward_only=forward_only,

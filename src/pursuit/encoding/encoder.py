@@ -26,6 +26,7 @@ from pursuit.base.validation import (
     non_negative,
     one_of,
     plain_array,
+    random_seed,
     shown,
 )
 from pursuit.encoding.codes import Codes, CodesBuffer
@@ -50,7 +51,7 @@ class Encoder:
 
     Parameters
     ----------
-    atoms, method, n_nonzero, max_iter, rtol, atol, seed, threads, unit_atoms, forward_only
+    atoms, method, n_nonzero, max_iter, rtol, atol, rng, threads, unit_atoms, forward_only
         Those of `encode`.
     expected
         The signals of all calls together, which decide how the dictionary is prepared; many by
@@ -80,7 +81,7 @@ class Encoder:
         max_iter: int | None = None,
         rtol: float | None = None,
         atol: float | None = None,
-        seed: int = 0,
+        rng: int | np.random.Generator | None = 0,
         threads: int | None = None,
         unit_atoms: bool = True,
         forward_only: bool = False,
@@ -106,7 +107,7 @@ class Encoder:
         self._gram_bytes = count("gram_bytes", gram_bytes)
         self._given_limits = n_nonzero, max_iter
         self._limits()
-        self._seed = count("seed", seed)
+        self.rng = random_seed("rng", rng)
         self._begin_unprepared()
         self._keep_atoms()
 
@@ -285,7 +286,7 @@ class Encoder:
             width=width,
             rtol=self._rtol,
             atol=self._atol,
-            seed=self._seed,
+            rng=self.rng,
             **self.method.module.choose(load, atoms, self.method, self.nonnegative),
         )
 

@@ -7,9 +7,9 @@ from importlib import import_module
 from typing import Any
 
 from pursuit.base.errors import InputError
-from pursuit.base.validation import count, one_of
+from pursuit.base.validation import count, shown
 from pursuit.encoding.plan import UNLIMITED
-from pursuit.methods import full_name
+from pursuit.methods import ALIASES, full_name
 
 STEPS = 1000
 """Steps for each signal where none are given, as in `solve`; orthogonal pursuit needs no limit."""
@@ -109,7 +109,12 @@ METHODS = {method.name: method for method in _ROWS}
 
 def find_method(name: object, nonnegative: bool, forward_only: bool = False) -> EncodingMethod:
     """Return the method of a name, if it can do what is asked for."""
-    method = METHODS[one_of("method", full_name(name), tuple(METHODS))]
+    full = full_name(name)
+    if not isinstance(full, str) or full not in METHODS:
+        aliases = [alias for alias, of in ALIASES.items() if of in METHODS]
+        known = ", ".join([*METHODS, *aliases])
+        raise InputError(f"method: expected one of {known}, got {shown(name)}")
+    method = METHODS[full]
     if nonnegative and not method.cone:
         able = " or ".join(other.name for other in METHODS.values() if other.cone)
         raise InputError(f"method: expected {able} over a Cone, got {method.name!r}")

@@ -60,8 +60,8 @@ class Plan:
         The most distinct atoms of a code, the most steps, and the atoms that fit in any code.
     rtol, atol
         Residual norms to stop at: relative to the signal's, and absolute. None: no such test.
-    seed
-        Of the methods with random directions.
+    rng
+        The integer behind the draws of the methods with random directions.
     form, block, text
         Where correlations come from, signals that are encoded together, and the form in words.
     memory, work_dtype
@@ -78,7 +78,7 @@ class Plan:
     width: int
     rtol: float | None
     atol: float | None
-    seed: int
+    rng: int
     form: str
     block: int
     text: str
@@ -86,7 +86,8 @@ class Plan:
     work_dtype: np.dtype[Any] | None = None
 
     def __str__(self) -> str:
-        return f"{self.text}, blocks of {self.block} signals"
+        seed = f", rng {self.rng}" if self.rng else ""
+        return f"{self.text}, blocks of {self.block} signals{seed}"
 
     @property
     def description(self) -> str:

@@ -325,7 +325,7 @@ class StepwiseEncoder(KernelEncoder):
         setting = Setting(self.moves, self.bounds, first, REFRESH)
         n = len(self.bounds)
         x, v = iterates(first, n), iterates(first, n)  # x_0 = v_0
-        draws = Draws(self.method, len(first), self.plan.seed, block.number)
+        draws = Draws(self.method, len(first), self.plan.rng, block.number)
         unrecorded = Record(np.empty(0, np.int64), np.empty(0), x)
         for span in segments(self.plan.max_iter):
             drawn, weights = draws(span), self.schedule(span[0])

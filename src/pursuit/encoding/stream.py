@@ -141,7 +141,7 @@ def _identity(encoder: Encoder, signals: SignalRows) -> dict[str, object]:
         "signals": _shape_of(signals, atoms.shape[1]),
         "method": plan.method,
         "nonnegative": plan.nonnegative,
-        "seed": plan.seed,
+        "rng": plan.rng,
         "n_nonzero": plan.n_nonzero,
         "max_iter": plan.max_iter,
         "rtol": plan.rtol,

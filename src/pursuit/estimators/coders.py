@@ -153,7 +153,7 @@ class PursuitCoder(Coding):
             self.method,
             n_nonzero=None if k is None else clipped("n_nonzero", k, len(atoms), "atoms there are"),
             max_iter=None if steps is None else count("max_steps", steps, minimum=1),
-            seed=seed(self.random_state),
+            rng=seed(self.random_state),
             unit_atoms=self.unit_atoms,
         )
         return self

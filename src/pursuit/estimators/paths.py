@@ -22,7 +22,7 @@ from pursuit.solving.solve import solve
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-FINE = (Status.CONVERGED, Status.MAX_ATOMS, Status.STALLED)
+FINE = (Status.CONVERGED, Status.MAX_NONZERO, Status.STALLED)
 """Ends of a pursuit that are no surprise: STALLED where only dependent columns are left."""
 
 
@@ -103,7 +103,7 @@ class SupportSearch:
             f,
             Coordinates(f.shape[0]),
             "orthogonal",
-            max_atoms=min(most, columns.live.size) + self.intercept,
+            n_nonzero=min(most, columns.live.size) + self.intercept,
             max_iter=max(1000, 4 * most),
             tol=0.0,
             progress=False,

@@ -58,7 +58,7 @@ def nu_runs(
             method,
             max_iter=ITERATIONS,
             tol=0,
-            seed=seed,
+            rng=seed,
             unit_atoms=False,
         )
         diverges = result.status.name == "DIVERGED"

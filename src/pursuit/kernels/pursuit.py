@@ -39,7 +39,7 @@ from pursuit.kernels.simd import (
 CONVERGED = Status.CONVERGED.code
 DIVERGED = Status.DIVERGED.code
 MAX_ITER = Status.MAX_ITER.code
-MAX_ATOMS = Status.MAX_ATOMS.code
+MAX_NONZERO = Status.MAX_NONZERO.code
 STALLED = Status.STALLED.code
 GOING = 255
 """The status of a signal that is not finished."""
@@ -260,7 +260,7 @@ def verdict(left2: float, target2: float, used: int, steps: int, rules: PursuitR
     if left2 <= target2:
         return CONVERGED
     if used >= rules.n_nonzero:
-        return MAX_ATOMS
+        return MAX_NONZERO
     if steps >= rules.max_iter:
         return MAX_ITER
     return GOING

@@ -128,7 +128,7 @@ def learn_templates(
 def _coded(f: SquaredDistance, atoms: Shifts, most: int, method: str) -> Result:
     # No signal needs more atoms than it has samples, however many it may take.
     steps = STEPS * min(most, f.b.size)
-    result = solve(f, atoms, method, max_atoms=most, max_iter=steps, every=steps, tol=0)
+    result = solve(f, atoms, method, n_nonzero=most, max_iter=steps, every=steps, tol=0)
     if len(result.support) > most:
         raise InputError(
             f"method: {method!r} takes many atoms at once, {len(result.support)} where n_atoms "

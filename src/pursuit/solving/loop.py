@@ -228,14 +228,15 @@ class RunState:
             arrays |= join({"path": pack_path(copy.path)})
         if x.ledger.finite is None:
             arrays["atoms"] = x.atoms.pack(x.ledger.seen[: copy.atoms])
-        return State(arrays, copy.numbers | {"fingerprint": self.problem.fingerprint})
+        identity = {"rng": self.problem.seed, "fingerprint": self.problem.fingerprint}
+        return State(arrays, copy.numbers | identity)
 
     def restore(self, state: State) -> None:
         """Continue from a stored state of the same run."""
         ours, theirs = self.problem.fingerprint, state.numbers.get("fingerprint")
         if theirs is not ours and str(theirs) != str(ours):
             raise InputError(
-                "resume: the checkpoint belongs to another problem, method, start or seed"
+                "resume: the checkpoint belongs to another problem, method, start or rng"
             )
         try:
             self._restore(state)

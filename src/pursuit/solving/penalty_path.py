@@ -33,8 +33,8 @@ MARGIN, MARGIN_ULPS = 1e-11, 64
 """λmax is raised by this share, or by so many units in the last place: what has no weight is found
 up to `EXACT`, and slopes up to rounding that depends on the CPU."""
 
-MOST_POINTS = 10**6
-"""The most strengths of a path that nobody has listed."""
+MAX_LAMBDAS = 10**6
+"""The most λ of a path that nobody has listed."""
 
 
 @np.errstate(all="ignore")
@@ -44,9 +44,9 @@ def path(
     penalty: Penalty | None = None,
     method: str | Method | None = None,
     *,
-    strengths: object | None = None,
-    points: int = 50,
-    least: float = 1e-3,
+    lambdas: object | None = None,
+    n_lambdas: int = 50,
+    lambda_min_ratio: float = 1e-3,
     **options: Any,
 ) -> PenaltyPath:
     """Minimise f + λg for decreasing λ, each run started at the minimiser before.
@@ -57,14 +57,14 @@ def path(
         See `pursuit.solve`.
     penalty
         g at λ = 1: its weights are multiplied by λ, its bounds stay. ``L1(1)`` where not given.
-    strengths
-        The λ, which are taken in decreasing order. Where not given: `points` of them, evenly spaced
-        in their logarithm, from the least λ at which no coefficient with a weight is in use down to
-        `least` times that.
-    points, least
-        See `strengths`.
+    lambdas
+        The λ, which are taken in decreasing order. Where not given: `n_lambdas` of them, evenly
+        spaced in their logarithm, from the least λ at which no coefficient with a weight is in use
+        down to `lambda_min_ratio` times that.
+    n_lambdas, lambda_min_ratio
+        See `lambdas`.
     **options
-        Of `pursuit.solve`, for every run: `tol`, `gap`, `max_iter`, `threads`, …
+        Of `pursuit.solve`, for every run: `tol`, `gap_tol`, `max_iter`, `threads`, …
 
     Returns
     -------
@@ -74,7 +74,7 @@ def path(
     Examples
     --------
     >>> from pursuit import Coordinates, SquaredDistance, path
-    >>> found = path(SquaredDistance([3.0, -0.5, -2.0]), Coordinates(3), strengths=[2.5, 1.0])
+    >>> found = path(SquaredDistance([3.0, -0.5, -2.0]), Coordinates(3), lambdas=[2.5, 1.0])
     >>> found.coefs.toarray().tolist()
     [[0.5, 0.0, 0.0], [2.0, 0.0, -1.0]]
     """
@@ -85,37 +85,39 @@ def path(
         raise InputError(f"penalty: expected one with weights, such as L1(1), got {shown(penalty)}")
     coef = options.pop("coef0", None)
     first = options
-    if strengths is None:
+    if lambdas is None:
         top, zero = strongest(f, atoms, penalty)
         if coef is None and zero is not None:  # a run from elsewhere ends near it, as far as tol
             coef, first = zero, options | _from_minimizer(options)
-        ratio = share("least", least)
+        ratio = share("lambda_min_ratio", lambda_min_ratio)
         top *= 1 + lambda_margin(np.result_type(f.dtype, atoms.dtype))
-        lambdas = np.geomspace(top, ratio * top, _runs(points))
+        values = np.geomspace(top, ratio * top, _runs(n_lambdas))
     else:
-        lambdas = -np.sort(-_row_of("strengths", strengths))
+        values = -np.sort(-_row_of("lambdas", lambdas))
     runs: list[Result] = []
-    for strength in lambdas.tolist():
+    for strength in values.tolist():
         scaled = penalty.times(strength)
         chosen = options if runs else first
         runs.append(solve(f, atoms, method, penalty=scaled, coef0=coef, **chosen))
         coef = runs[-1].coef.toarray()
-    return PenaltyPath(lambdas, tuple(runs), _charged(f, penalty, runs[0].size))
+    return PenaltyPath(values, tuple(runs), _charged(f, penalty, runs[0].size))
 
 
 def _from_minimizer(options: dict[str, Any]) -> dict[str, float]:
     """Return the `tol` of a run whose first slope is `EXACT` times that at zero already."""
     tol = options.get("tol")
-    if tol is None and options.get("gap") is not None:
+    if tol is None and options.get("gap_tol") is not None:
         return {}
     return {"tol": min(1.0, (1e-6 if tol is None else non_negative("tol", tol)) / EXACT)}
 
 
-def _runs(points: object) -> int:
+def _runs(n_lambdas: object) -> int:
     """How many runs there are to be, if anyone can wait for them."""
-    runs = count("points", points, minimum=1)
-    if runs > MOST_POINTS:
-        raise InputError(f"points: expected an integer up to {MOST_POINTS}, got {shown(points)}")
+    runs = count("n_lambdas", n_lambdas, minimum=1)
+    if runs > MAX_LAMBDAS:
+        raise InputError(
+            f"n_lambdas: expected an integer up to {MAX_LAMBDAS}, got {shown(n_lambdas)}"
+        )
     return runs
 
 
@@ -147,7 +149,7 @@ def strongest(f: Objective, atoms: object, penalty: Penalty) -> tuple[float, Arr
     strength = float((pull[charged] / weights[charged]).max())
     if not strength > 0:
         raise InputError(
-            "penalty: no coefficient leaves zero at any λ; expected strengths, or other bounds"
+            "penalty: no coefficient leaves zero at any λ; expected lambdas, or other bounds"
         )
     return strength, coef
 
@@ -158,7 +160,7 @@ class PenaltyPath:
 
     Attributes
     ----------
-    strengths
+    lambdas
         λ, decreasing.
     runs
         The result of `solve` at each of them.
@@ -166,7 +168,7 @@ class PenaltyPath:
         Which coefficients have a weight.
     """
 
-    strengths: Array
+    lambdas: Array
     runs: tuple[Result, ...]
     charged: Array
 
@@ -210,7 +212,7 @@ class PenaltyPath:
             sum(getattr(run, name) for run in self.runs) for name in ("seconds", "iterations")
         )
         rows = {
-            "λ": f"{self.strengths[0]:.4g} … {self.strengths[-1]:.4g}, {len(self)} of them",
+            "λ": f"{self.lambdas[0]:.4g} … {self.lambdas[-1]:.4g}, {len(self)} of them",
             "method": str(self.runs[0].method),
             "status": status,
             "in use": f"{self.sizes[0]} … {self.sizes[-1]} of {self.runs[0].size} coefficients",

@@ -13,7 +13,7 @@ from pursuit.atoms.base import AtomSet
 from pursuit.atoms.dictionary import as_atoms
 from pursuit.atoms.forms import AtomForm
 from pursuit.base.errors import InputError
-from pursuit.base.validation import Array, count, flag, shaped_array
+from pursuit.base.validation import Array, flag, shaped_array
 from pursuit.methods import Method, accelerated, as_method, matching_pursuit, working_set
 from pursuit.objectives.base import Objective
 from pursuit.objectives.problem import Problem
@@ -157,7 +157,7 @@ def prepare_problem(
     if not rules.gradient_free:
         f, gradient_norm = _with_range(f, atoms, start, dtype)
         dtype = np.result_type(dtype, f.dtype)
-    unit_atoms, seed = flag("unit_atoms", unit_atoms), count("seed", seed)
+    unit_atoms = flag("unit_atoms", unit_atoms)
     scaled, norms = atoms.astype(dtype), None
     if unit_atoms:
         scaled, norms = scaled.unit()

@@ -286,6 +286,12 @@ class Result:
     def success(self) -> bool:
         return self.status.success
 
+    @property
+    def rng(self) -> int:
+        """The integer that random directions came from, given or drawn."""
+        seed: int = self.state.numbers["rng"]
+        return seed
+
     @cached_property
     def coef(self) -> Any:
         """The coefficients as a sparse array of shape (number of atoms,)."""

@@ -12,7 +12,7 @@ from pursuit.base.errors import InputError
 from pursuit.base.progress import bar
 from pursuit.base.status import Status
 from pursuit.base.threads import Crew
-from pursuit.base.validation import count
+from pursuit.base.validation import count, random_seed
 from pursuit.methods import Method
 from pursuit.objectives.base import Objective
 from pursuit.penalties import Penalty
@@ -34,15 +34,15 @@ def solve(
     tol: float | None = None,
     rtol: float | None = None,
     target: float | None = None,
-    max_atoms: int | None = None,
+    n_nonzero: int | None = None,
     max_time: float | None = None,
     every: int | None = None,
     callback: Callback | None = None,
     progress: bool | None = None,
-    seed: int = 0,
+    rng: int | np.random.Generator | None = 0,
     unit_atoms: bool = True,
     penalty: Penalty | None = None,
-    gap: float | None = None,
+    gap_tol: float | None = None,
     threads: int | None = None,
     gram_bytes: int | None = None,
     checkpoint: str | os.PathLike[str] | None = None,
@@ -61,7 +61,7 @@ def solve(
         A name of `pursuit.methods`, or what one of its functions returns. Where not given, one
         that suits, which the result names: for a linear model over `Coordinates` ``"working-set"``
         with a penalty, with a sparse X or where its Hessian is small, else ``"accelerated"``; for
-        anything else, and with `max_atoms`, ``"matching-pursuit"``.
+        anything else, and with `n_nonzero`, ``"matching-pursuit"``.
     x0, coef0
         Where to start: a point of lin(A), or coefficients of the atoms. Zero if not given. The
         weights of the result count from x0, and include coef0. Over a `Cone`, coef0 alone.
@@ -77,7 +77,7 @@ def solve(
     target
         Stop when f(x), with a penalty f(x) + g(w), has fallen to this value; coordinate descent on
         large linear models looks at it once in as many iterations as there are coordinates.
-    max_atoms
+    n_nonzero
         Stop when so many distinct atoms are in use.
     max_time
         Stop after so many seconds in steps, those before a `resume` included.
@@ -93,8 +93,9 @@ def solve(
     progress
         True or False for a progress bar or none; by default one appears on a terminal when the
         run takes more than two seconds.
-    seed
-        Of the random directions.
+    rng
+        Of the random directions: an integer; or a `numpy.random.Generator`, which one integer is
+        drawn from; or None: one is drawn from the system. ``result.rng`` is that integer.
     unit_atoms
         Run on the atoms divided by their norms, and give coefficients for the atoms as they
         are: up to rounding no result then depends on their scale (but for an `Oracle`, whose
@@ -105,8 +106,8 @@ def solve(
         coefficients at or above zero beside it. For matching, affine-invariant and random pursuit,
         rounds through coordinates and working sets; the slope then is the largest distance of
         −⟨∇f(x), z_j⟩ from ∂g_j(w_j), and the value that of f + g.
-    gap
-        Stop when f + g is proved to be within `gap` of its minimum, in the units of f: by the
+    gap_tol
+        Stop when f + g is proved to be within `gap_tol` of its minimum, in the units of f: by the
         duality gap of a linear model with a penalty, or with an l2 over `Coordinates`. It is looked
         at every so many iterations, whatever else is observed. `tol` then is 0 unless given.
     threads
@@ -121,8 +122,8 @@ def solve(
     checkpoint
         A file that the state is written to, every half minute and at the end.
     resume
-        A checkpoint file, a result or its state, of the same problem, method, start and seed.
-        Stopped and resumed equals uninterrupted, on the same machine.
+        A checkpoint file, a result or its state, of the same problem, method, start and `rng`,
+        which may be None here. Stopped and resumed equals uninterrupted, on the same machine.
 
     Returns
     -------
@@ -144,17 +145,23 @@ def solve(
     check_outlet(checkpoint)
     every = None if every is None else count("every", every, minimum=1)
     gram_bytes = None if gram_bytes is None else count("gram_bytes", gram_bytes)
+    stored = None if resume is None else State.of(resume)
+    if stored is not None and rng is None:
+        rng = stored.numbers.get("rng")
+    seed = random_seed("rng", rng)
     # The run deals with overflow itself; its threads are those of the crew.
     with np.errstate(all="ignore"), Crew(thread_count(threads)):
         # Choose the method, scale the atoms, find the initial point; then start the method there.
         # A limit on the number of atoms says which method suits, where none is given.
         problem = prepare_problem(
-            f, atoms, method, x0, coef0, penalty, unit_atoms, seed, is_sparse=max_atoms is not None
+            f, atoms, method, x0, coef0, penalty, unit_atoms, seed, is_sparse=n_nonzero is not None
         )
         state = initialize(problem, gram_bytes)
-        if resume is not None:
-            state.restore(State.of(resume))
-        criteria = StoppingCriteria(state, max_iter, tol, rtol, target, max_atoms, max_time, gap)
+        if stored is not None:
+            state.restore(stored)
+        criteria = StoppingCriteria(
+            state, max_iter, tol, rtol, target, n_nonzero, max_time, gap_tol
+        )
         with bar(problem.method.name, criteria.max_iter, progress) as shown:
             recorder = Recorder(state, criteria, every, callback, shown)
             try:

@@ -33,7 +33,7 @@ OPEN = (Status.CONVERGED, Status.STALLED, Status.MAX_ITER)
 class StoppingCriteria:
     """The criteria of a run; none depends on what is recorded.
 
-    `max_iter` … `gap` are those arguments of `pursuit.solve`.
+    `max_iter` … `gap_tol` are those arguments of `pursuit.solve`.
     """
 
     def __init__(
@@ -43,9 +43,9 @@ class StoppingCriteria:
         tol: float | None,
         rtol: float | None,
         target: float | None,
-        max_atoms: int | None,
+        n_nonzero: int | None,
         max_time: float | None,
-        gap: float | None,
+        gap_tol: float | None,
     ) -> None:
         problem, method = state.problem, state.problem.method
         atoms = problem.problem.atoms
@@ -54,12 +54,12 @@ class StoppingCriteria:
                 f"tol: {method.name} sees no slope to test; expected target or max_iter"
             )
         self.max_iter = _limit("max_iter", max_iter, 0)
-        default = 1e-6 if gap is None else 0.0
+        default = 1e-6 if gap_tol is None else 0.0
         self._tol = default if tol is None else non_negative("tol", tol)
         self.target, self._target_message = _target(problem.original, target, rtol)
-        self._max_atoms = None if max_atoms is None else _limit("max_atoms", max_atoms, 1)
+        self._n_nonzero = None if n_nonzero is None else _limit("n_nonzero", n_nonzero, 1)
         self._max_time = None if max_time is None else positive("max_time", max_time)
-        self._gap, self._suboptimality = _gap(problem.original, gap)
+        self._gap_tol, self._suboptimality = _gap_bound(problem.original, gap_tol)
 
         self._optimality = "dual norm of the gradient" if atoms.penalty.free else "KKT violation"
         # A δ-approximate oracle gives an upper bound on the first dual norm, and δ times it is a
@@ -76,8 +76,8 @@ class StoppingCriteria:
         checks = {
             self.target_reached: self.target is not None,
             self.is_optimal: True,
-            self.gap_reached: self._gap is not None,
-            self.atoms_reached: self._max_atoms is not None,
+            self.gap_reached: self._gap_tol is not None,
+            self.support_reached: self._n_nonzero is not None,
         }
         self._checks: list[Callable[[RunState], Termination | None]]
         self._checks = [check for check, is_on in checks.items() if is_on]
@@ -87,7 +87,7 @@ class StoppingCriteria:
         value = -inf
         if self.target is not None:
             value = self.target + 3 * self._drift(state, self.target)
-        return KernelLimits(self._tol * state.initial_dual_norm, value, self._max_atoms or 0)
+        return KernelLimits(self._tol * state.initial_dual_norm, value, self._n_nonzero or 0)
 
     def steps_to_check(self, t: int) -> int:
         """Return the iterations until a criterion is looked at that kernels know nothing of."""
@@ -96,7 +96,7 @@ class StoppingCriteria:
             periods.append(self._value_every)
         if self._tol:
             periods.append(self._sampled_every)
-        if self._gap is not None:
+        if self._gap_tol is not None:
             periods.append(self._gap_every)
         return min(self.max_iter - t, *(every - t % every for every in periods))
 
@@ -219,20 +219,20 @@ class StoppingCriteria:
         return None
 
     def gap_reached(self, state: RunState) -> Termination | None:
-        """`gap`: the value is proved to be near the minimum."""
-        if self._gap is None or self._suboptimality is None or state.t % self._gap_every:
+        """`gap_tol`: the value is proved to be near the minimum."""
+        if self._gap_tol is None or self._suboptimality is None or state.t % self._gap_every:
             return None
         x, used, weights, _, _ = state.evaluation
         bound = self._suboptimality(x, coefficients(state.problem.original, x, used, weights))
-        if not bound <= self._gap:
+        if not bound <= self._gap_tol:
             return None
         return Status.CONVERGED, f"the value is proved to be within {bound:.4g} of the minimum"
 
-    def atoms_reached(self, state: RunState) -> Termination | None:
-        """`max_atoms`: so many atoms are in use."""
-        if self._max_atoms is None or state.support < self._max_atoms:
+    def support_reached(self, state: RunState) -> Termination | None:
+        """`n_nonzero`: so many atoms are in use."""
+        if self._n_nonzero is None or state.support < self._n_nonzero:
             return None
-        return Status.MAX_ATOMS, Status.MAX_ATOMS.value
+        return Status.MAX_NONZERO, Status.MAX_NONZERO.value
 
     def _drift(self, state: RunState, value: float) -> float:
         """Return how far a value may be off that steps keep up to date."""
@@ -309,7 +309,7 @@ def _signal_norm(problem: Problem) -> float:
     if problem.atoms.penalty.weighted:
         raise InputError(
             "rtol: with weights on coefficients the value is more than that of a residual; "
-            "expected tol, gap or target"
+            "expected tol, gap_tol or target"
         )
     norm: float | None = getattr(f, "signal_norm", None)
     if norm is None:
@@ -320,16 +320,19 @@ def _signal_norm(problem: Problem) -> float:
     return norm
 
 
-def _gap(problem: Problem, gap: float | None) -> tuple[float | None, SuboptimalityBound | None]:
+def _gap_bound(
+    problem: Problem, gap_tol: float | None
+) -> tuple[float | None, SuboptimalityBound | None]:
     """Return the gap that ends a run, and what bounds f + g less its minimum."""
-    if gap is None:
+    if gap_tol is None:
         return None, None
-    wanted, bound = positive("gap", gap), SuboptimalityBound.of(problem)
+    wanted, bound = positive("gap_tol", gap_tol), SuboptimalityBound.of(problem)
     if bound is None:
         penalty = "without a penalty" if problem.atoms.penalty.free else "with this penalty"
         raise InputError(
-            f"gap: of {type(problem.f).__name__} over {problem.atoms!r} {penalty} no dual problem "
-            "is known; expected a linear model with a penalty, or with l2 > 0 over Coordinates"
+            f"gap_tol: of {type(problem.f).__name__} over {problem.atoms!r} {penalty} no dual "
+            "problem is known; expected a linear model with a penalty, or with l2 > 0 over "
+            "Coordinates"
         )
     return wanted, bound
 

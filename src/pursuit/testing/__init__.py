@@ -605,7 +605,7 @@ def _problems(seed: int) -> Iterator[tuple[Objective, FiniteAtoms]]:
 
 
 def _improves(rules: Method, f: Objective, atoms: FiniteAtoms, seed: int, max_iter: int) -> None:
-    result = solve(f, atoms, rules, max_iter=max_iter, seed=seed, progress=False)
+    result = solve(f, atoms, rules, max_iter=max_iter, rng=seed, progress=False)
     start = f.value(np.zeros(f.shape))
     _hold(
         np.isfinite(result.value) and result.value < start,
@@ -691,7 +691,7 @@ def _keeps_to_picks(rules: Method, f: Objective, atoms: AtomSet, seed: int) -> N
 
 def _reproducible(rules: Method, f: Objective, atoms: AtomSet, seed: int) -> None:
     def run(max_iter: int, **options: Any) -> Any:
-        return solve(f, atoms, rules, max_iter=max_iter, seed=seed, progress=False, **options)
+        return solve(f, atoms, rules, max_iter=max_iter, rng=seed, progress=False, **options)
 
     whole = run(40)
     for sentence, other in (
@@ -708,7 +708,7 @@ def _independent_of_scale(rules: Method, f: Objective, atoms: FiniteAtoms, seed:
     scales = 2.0 ** np.random.default_rng(seed).integers(-20, 21, len(atoms))
     given = Dictionary(atoms.matrix)
     scaled = Dictionary(scales[:, None] * atoms.matrix)
-    runs = [solve(f, a, rules, max_iter=25, seed=seed, progress=False) for a in (given, scaled)]
+    runs = [solve(f, a, rules, max_iter=25, rng=seed, progress=False) for a in (given, scaled)]
     size = float(np.abs(runs[0].x).max())
     _hold(
         _close(runs[0].x, runs[1].x, size),

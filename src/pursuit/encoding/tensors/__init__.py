@@ -8,12 +8,13 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 
 from pursuit.atoms.cone import Cone
 from pursuit.base.errors import InputError
-from pursuit.base.validation import count, flag, non_negative, one_of
+from pursuit.base.validation import count, flag, non_negative, one_of, random_seed
 from pursuit.encoding.encoder import Encoder
 from pursuit.encoding.methods import EncodingMethod, find_method
 from pursuit.encoding.tensors.codes import CodesTensor, TopK, of_codes, working_type
@@ -33,7 +34,7 @@ class Options:
     max_iter: int | None = None
     rtol: float | None = None
     atol: float | None = None
-    seed: int = 0
+    rng: int | np.random.Generator | None = 0
     threads: int | None = None
     unit_atoms: bool = True
     nonnegative: bool = False
@@ -42,6 +43,7 @@ class Options:
     max_bytes: int = MAX_BYTES
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "rng", random_seed("rng", self.rng))
         one_of("layout", self.layout, LAYOUTS)
         count("max_bytes", self.max_bytes, minimum=1)
         for name in ("rtol", "atol"):
@@ -69,7 +71,7 @@ class Options:
     @property
     def of_encoder(self) -> dict[str, Any]:
         """Those that `pursuit.Encoder` takes."""
-        names = ("method", "n_nonzero", "max_iter", "rtol", "atol", "seed", "threads")
+        names = ("method", "n_nonzero", "max_iter", "rtol", "atol", "rng", "threads")
         return {name: getattr(self, name) for name in (*names, "unit_atoms", "forward_only")}
 
 
@@ -186,7 +188,7 @@ class PursuitEncoder(nn.Module):
         Shape (d,), taken off every signal and put back by `decode`; None: nothing is.
     options
         Those of `pursuit.torch.encode`: method, n_nonzero, max_iter, rtol, atol, layout,
-        nonnegative, forward_only, unit_atoms, seed, threads, max_bytes.
+        nonnegative, forward_only, unit_atoms, rng, threads, max_bytes.
 
     Examples
     --------
