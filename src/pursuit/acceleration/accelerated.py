@@ -14,6 +14,7 @@ from pursuit.geometry.guarantee import Guarantee
 from pursuit.geometry.preconditioner import curved_sampling, preconditioner
 from pursuit.objectives.problem import Problem
 from pursuit.points import Needs, choose
+from pursuit.points.ambient import as_ambient
 from pursuit.points.base import Point
 from pursuit.rules.advances import Advance
 from pursuit.rules.momentum import Momentum, Stepper
@@ -51,7 +52,7 @@ class Conjugate(Momentum):
                 )
             return Adaptive(None, self.sampling).start(run, advance, x)
         # A Gram matrix would cost a product for each atom.
-        point = x.ambient or choose(f, atoms, x.vector, Needs.VECTOR).ambient
+        point = as_ambient(x) or as_ambient(choose(f, atoms, x.vector, Needs.VECTOR))
         assert point is not None
         sampling, h = curved_sampling(f, atoms)
         p = sampling.p if self.sampling is None else as_sampling(atoms, self.sampling).p

@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
+from typing import cast
 
 import numpy as np
 
@@ -27,7 +28,7 @@ from pursuit.base.validation import Array, count, positive
 from pursuit.geometry.guarantee import Guarantee, MissingConstant
 from pursuit.objectives.matrices import MatrixObjective
 from pursuit.objectives.problem import Problem
-from pursuit.points.base import Point
+from pursuit.points.base import CombiningPoint, Point
 from pursuit.rules.advances import Advance
 from pursuit.rules.memory import Memory
 from pursuit.rules.momentum import Momentum, Stepper
@@ -202,7 +203,7 @@ def _everything(y: Point, p: Array) -> tuple[float, Move]:
     c = y.correlations().astype(np.float64)
     weights = p * c
     u = weights.astype(y.coef.dtype, copy=False)
-    return float(weights @ c), lambda v, alpha: v.shift(alpha, v.gather(u))
+    return float(weights @ c), lambda v, alpha: _along_all(v, alpha, u)
 
 
 def _drawn(y: Point, weights: Array, draw: Stream, m: int) -> tuple[float, Move]:
@@ -237,6 +238,12 @@ def _weighed(run: Run, sampling: Sampling, m: int) -> Explore:
         return most * float(seen @ seen), lambda v, alpha: _along(v, alpha / m, slope, draw, m)
 
     return explore
+
+
+def _along_all(v: Point, alpha: float, weights: Array) -> None:
+    """v ← v − α Σ weights_j z_j over all atoms."""
+    v = cast(CombiningPoint, v)  # as points over finite sets are that may be blended
+    v.shift(alpha, v.gather(weights))
 
 
 def _along(v: Point, weight: float, slope: Callable[[Atom], float], draw: Stream, m: int) -> None:

@@ -56,10 +56,10 @@ class QuadraticStepper(ConjugateStepper):
         """u without its part in the basis, of H-length one; None where only rounding is left."""
         basis, d = self.kept.rows(), u
         for _ in range(2 if len(self.kept) else 0):  # once leaves too much rounding
-            share = self.kept.total(self.x.bilinear(basis, d))
+            share = self.kept.total(_bilinear(self.x, basis, d))
             d = {name: array - share[name] for name, array in d.items()}
         alone = {name: array.reshape(1, -1) for name, array in d.items()}
-        square = float(self.x.bilinear(alone, d)[0])
+        square = float(_bilinear(self.x, alone, d)[0])
         f, small = self.x.f.quadratic, self._tolerances.slope**2
         # A sum of squares is as small as its terms, dᵀHd is a difference of larger ones.
         flat = small if f is None or f.isometric else self._tolerances.dependent
@@ -67,3 +67,13 @@ class QuadraticStepper(ConjugateStepper):
             return None
         size = sqrt(square)
         return {name: array / size for name, array in d.items()}
+
+
+def _bilinear(x: AmbientPoint, rows: Shift, direction: Shift) -> Array:
+    """dᵢᵀHd for directions dᵢ that are rows of matrices, and one more."""
+    f = x.f.quadratic
+    assert f is not None
+    name = "x" if x.image is x.x else "image"
+    if f.isometric:
+        return rows[name] @ direction[name].reshape(-1)
+    return rows["x"] @ f.pull(direction[name]).reshape(-1)

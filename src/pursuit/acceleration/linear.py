@@ -37,7 +37,6 @@ class LinearStepper(ConjugateStepper):
 
     def __init__(self, run: Run, x: AmbientPoint, p: Array, h: Array, memory: int) -> None:
         super().__init__(run, x, p, h)
-        assert isinstance(x, LinearPoint)
         self.kept = run.remember("directions", Directions(x.arrays(), memory, ahead=2))
         second = SecondSequence(x.x.astype(np.float64), x.image.astype(np.float64))
         self._second = run.remember("second", second)

@@ -16,6 +16,7 @@ from pursuit.base.validation import Array, positive, shown
 from pursuit.linalg.conjugate_gradients import conjugate_gradients
 from pursuit.penalties import Penalty
 from pursuit.points import Needs
+from pursuit.points.ambient import as_ambient
 from pursuit.points.base import Point
 from pursuit.rules.advances import Advance, Improve
 from pursuit.rules.run import Progress, Run
@@ -110,9 +111,8 @@ class _BlendedRun:
 
     def _find_next(self, x: Point) -> None:
         """Find the next candidate now, so that the dual norm is known where a run may end."""
-        ambient = x.ambient
-        if self.lazy and ambient is not None:
-            slopes = np.abs(self._pool() @ ambient.gradient().reshape(-1))
+        if self.lazy and as_ambient(x) is not None:
+            slopes = np.abs(self._pool() @ x.gradient().reshape(-1))
             x.counts.products += len(slopes) * self.active.share
             k = int(slopes.argmax())
             if slopes[k] >= FRESH * self.memory.largest:

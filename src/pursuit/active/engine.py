@@ -27,6 +27,7 @@ from pursuit.linalg.conjugate_gradients import Apply
 from pursuit.linalg.line_search import line_search
 from pursuit.objectives.problem import Problem
 from pursuit.points.base import Point
+from pursuit.points.gram import as_gram
 from pursuit.rules.memory import Memory
 from pursuit.rules.run import Unbounded
 
@@ -177,7 +178,7 @@ class ActiveSet(ABC):
     def measure(self, x: Point, place: int) -> Entry:
         """Return an atom with its products with those in use."""
         z = place if self.finite is not None else x.ledger.atom(place)
-        effect = x.effect(z)
+        effect = effect_of(x, z)
         column, norm2 = self.products(x, z, effect)
         return Entry(place, z, effect, column, max(norm2, 0.0))
 
@@ -335,6 +336,12 @@ class Candidates:
         apart = self.distances * MOST_INFLATED > self.diagonal
         gains: Array = np.where(apart, c.astype(np.float64) ** 2, 0)
         return gains / np.where(apart, self.distances, 1)
+
+
+def effect_of(x: Point, z: Atom) -> Array:
+    """Return what a unit step along z takes off the array that a point keeps beside x."""
+    in_gram_form = as_gram(x)
+    return x.f.atom_image(x.atoms, z) if in_gram_form is None else in_gram_form.gram.row(z)
 
 
 class Restriction(ABC):

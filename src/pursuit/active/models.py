@@ -16,7 +16,9 @@ from pursuit.linalg.conjugate_gradients import Apply, conjugate_gradients
 from pursuit.objectives.base import QuadraticObjective
 from pursuit.objectives.linear_models import LinearModel
 from pursuit.objectives.problem import Problem
+from pursuit.points.ambient import as_ambient
 from pursuit.points.base import Point
+from pursuit.points.gram import as_gram
 
 REGULARIZED = 1e-7
 """The share of the metric that makes a singular Hessian definite."""
@@ -43,7 +45,7 @@ class QuadraticActiveSet(ActiveSet):
     accuracy = 0.0
 
     def products(self, x: Point, z: Atom, effect: Array) -> tuple[Array, float]:
-        if x.in_gram_form is not None:  # the effect of z is its Gram row
+        if as_gram(x) is not None:  # the effect of z is its Gram row
             return effect[self.index].astype(np.float64), float(effect[z])
         if self.f.isometric:
             flat = effect.reshape(-1).astype(np.float64, copy=False)
@@ -52,7 +54,7 @@ class QuadraticActiveSet(ActiveSet):
         return self.inner(pulled), self.set.inner(pulled, z)
 
     def metric_row(self, x: Point, entry: Entry) -> Array:
-        return super().metric_row(x, entry) if x.in_gram_form is None else entry.effect
+        return super().metric_row(x, entry) if as_gram(x) is None else entry.effect
 
     def pulled(self, entry: Entry) -> Array:
         return self.f.pull(entry.effect)
@@ -63,7 +65,7 @@ class QuadraticActiveSet(ActiveSet):
 
 class _QuadraticRestriction(Restriction):
     def _at_zero(self) -> Array:
-        x, active, ambient = self.x, self.active, self.x.ambient
+        x, active, ambient = self.x, self.active, as_ambient(self.x)
         if ambient is not None and ambient.image is ambient.x:
             x.counts.products += self.product
             return active.effects.times(ambient.gradient().reshape(-1))

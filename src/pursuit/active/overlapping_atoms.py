@@ -10,6 +10,7 @@ the new atom and of those that overlap it, and leaves the others as they are.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import cast
 
 import numpy as np
 
@@ -134,8 +135,7 @@ class OverlappingCorrection:
     def _follow(self, x: Point) -> Neighborhoods:
         """Return the atoms in use, with those that a resumed run remembers."""
         if self._used is None:
-            assert isinstance(x.atoms, LocalAtoms)
-            self._used = self._kind(x.atoms)
+            self._used = self._kind(cast(LocalAtoms, x.atoms))
             self._most_inflated = 1 / tolerances(x.dtype).dependent
         for place in self.memory.active[len(self._used.places) :].tolist():
             self._used.add(place, self._most_inflated)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import numpy as np
 
 from pursuit.atoms.base import Atom, AtomSet, FiniteAtoms
@@ -11,11 +9,11 @@ from pursuit.base.errors import InputError
 from pursuit.base.products import times
 from pursuit.base.validation import Array
 from pursuit.objectives.base import Objective
-from pursuit.points.base import Point, Shift
+from pursuit.points.base import CombiningPoint, Point, Shift, combined
 from pursuit.points.ledger import Counts, Ledger
 
 
-class AmbientPoint(Point):
+class AmbientPoint(CombiningPoint):
     """x and its image under f's linear map."""
 
     _gradient: Array | None
@@ -33,10 +31,6 @@ class AmbientPoint(Point):
         self.image = self.x if image is self.x else image.astype(dtype, copy=True)
         self.coef = np.zeros(self.ledger.size, dtype)
         self._changed()
-
-    @property
-    def ambient(self) -> AmbientPoint:
-        return self
 
     def share(self) -> AmbientPoint:
         other = object.__new__(type(self))
@@ -98,12 +92,12 @@ class AmbientPoint(Point):
             c = finite.admissible(self.correlations(), self.coef)
             z = int(np.argmax(np.abs(c)))
             return z, float(c[z])
-        self._look()
+        self.count_look()
         z = self.atoms.lmo(self.gradient())
         return z, self.atoms.inner(self.gradient(), z)
 
     def correlations(self) -> Array:
-        self._look()
+        self.count_look()
         if self._correlations is None:
             self._correlations = self._observed()
         return self._correlations
@@ -145,33 +139,17 @@ class AmbientPoint(Point):
         self._touch(len(places))
         self._changed()
 
-    def along(self, z: Atom) -> Shift:
-        coef = np.zeros_like(self.coef)
-        coef[self.ledger.place(z)] = 1
-        return self._shift(coef, self.atoms.vector(z), lambda x: self._atom_image(z))
-
     def gather(self, weights: Array) -> Shift:
         self._count_combination()
-        return self._shift(weights, self._finite.combine(weights), self.f.image)
-
-    def _shift(self, coef: Array, x: Array, image: Callable[[Array], Array]) -> Shift:
-        if self.image is self.x:
-            return {"x": x, "coef": coef}
-        return {"x": x, "coef": coef, "image": image(x)}
-
-    def bilinear(self, rows: Shift, direction: Shift) -> Array:
-        f = self.f.quadratic
-        if f is None:
-            return super().bilinear(rows, direction)
-        name = "x" if self.image is self.x else "image"
-        if f.isometric:
-            return rows[name] @ direction[name].reshape(-1)
-        return rows["x"] @ f.pull(direction[name]).reshape(-1)
+        direction = {"x": self._finite.combine(weights), "coef": weights}
+        if self.image is not self.x:
+            direction["image"] = self.f.image(direction["x"])
+        return direction
 
     def refresh(self) -> None:
         if self.ledger.finite is not None:
             used = self.used
-            self.x[...] = self.assembled(self.atoms, self.x0, self.coef[used], used)
+            self.x[...] = combined(self, self.atoms, self.x0, self.coef[used], used)
         if self.image is not self.x:
             self.image[...] = self.f.image(self.x.astype(np.float64, copy=False))
         self._changed()
@@ -189,3 +167,8 @@ class AmbientPoint(Point):
     def _changed(self) -> None:
         self.looked = False
         self._gradient = self._correlations = self._seen = self._largest = None
+
+
+def as_ambient(point: Point) -> AmbientPoint | None:
+    """The point as one that keeps x and its gradient; None where it is of another form."""
+    return point if isinstance(point, AmbientPoint) else None

@@ -10,22 +10,17 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from math import inf
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from pursuit.atoms.base import Atom, AtomSet
-from pursuit.atoms.coordinates import Coordinates
+from pursuit.atoms.forms import AtomForm
 from pursuit.base.errors import InputError
 from pursuit.base.growing import lengthened
 from pursuit.base.validation import Array
 from pursuit.objectives.base import Objective
 from pursuit.points.ledger import Counts, Ledger
-
-if TYPE_CHECKING:
-    from pursuit.points.ambient import AmbientPoint
-    from pursuit.points.columns import ColumnPoint
-    from pursuit.points.gram import GramPoint
 
 Shift = dict[str, Array]
 """A direction d of lin(A): for each array that a point stores, what d adds to it."""
@@ -51,26 +46,6 @@ class Point(ABC):
     looked: bool
     local: bool = False
     """Whether a step changes what is kept of few atoms alone, those that overlap its own."""
-    furthest: float = inf
-    """How far a step may go, where a penalty says so."""
-    compiled: bool = False
-    """Whether a kernel makes its steps over translated templates."""
-
-    @property
-    def ambient(self) -> AmbientPoint | None:
-        """The point as one that keeps x and its gradient; None where it is of another form."""
-        return None
-
-    @property
-    def in_gram_form(self) -> GramPoint | None:
-        """The point as one that keeps the slopes of all atoms; None where it does not."""
-        return None
-
-    @property
-    def columnar(self) -> ColumnPoint | None:
-        """The point as one of a linear model whose steps kernels make along columns of X; None
-        where they do not."""
-        return None
 
     # What f says here -------------------------------------------------------------------
 
@@ -88,9 +63,9 @@ class Point(ABC):
         penalty = self.atoms.penalty
         return self.value() if penalty.free else self.value() + penalty.value(self.coef)
 
-    @abstractmethod
     def value_along(self, gamma: float, z: Atom) -> float:
-        """f(x − γz)."""
+        """f(x − γz); here of a quadratic."""
+        return self.value() - gamma * (self.slope(z) - 0.5 * gamma * self.curvature(z))
 
     @abstractmethod
     def slope(self, z: Atom) -> float:
@@ -100,26 +75,17 @@ class Point(ABC):
         """⟨∇f(x), z_j⟩ for some atoms of a finite set."""
         return np.array([self.slope(int(j)) for j in places])
 
-    @abstractmethod
     def slope_along(self, gamma: float, z: Atom) -> float:
-        """⟨∇f(x − γz), z⟩."""
+        """⟨∇f(x − γz), z⟩; here of a quadratic."""
+        return self.slope(z) - gamma * self.curvature(z)
 
     @abstractmethod
     def steepest(self) -> tuple[Atom, float]:
         """The oracle's atom for ∇f(x), and its slope; over a `Cone`, of those that x may follow."""
 
-    def near_steepest(self, delta: float, rng: np.random.Generator) -> tuple[Atom, float, float]:
-        """An atom whose slope is at least δ times the largest, its slope, and a proved bound on the
-        largest."""
-        gradient = self.gradient()
-        self.counts.oracle_calls += 1
-        self._look()
-        z, bound = self.atoms.near_lmo(gradient, delta, rng)
-        return z, self.atoms.inner(gradient, z), bound
-
     def gradient(self) -> Any:
-        """∇f(x), kept until x changes."""
-        raise InputError(f"direction: a {type(self).__name__} keeps no gradient to ask the set for")
+        """∇f(x)."""
+        return self.f.gradient(self.vector)
 
     @abstractmethod
     def correlations(self) -> Array:
@@ -138,71 +104,17 @@ class Point(ABC):
     def largest_slope(self) -> float:
         """max \\|⟨∇f(x), z⟩\\| over the atoms that x may follow; not counted as work."""
 
-    # What f says at its coefficients ----------------------------------------------------
-
-    def assembled(self, atoms: AtomSet, origin: Array, weights: Array, places: Array) -> Array:
-        """origin + Σ weights_k z_k over the atoms at these places of this run, rounded once."""
-        x, weights = origin.astype(np.float64), weights.astype(np.float64)
-        finite = atoms.finite
-        if finite is not None:
-            x += finite.combine_some(weights, places)
-        else:
-            for weight, place in zip(weights.tolist(), places.tolist(), strict=True):
-                x += weight * atoms.vector(self.ledger.atom(place)).astype(np.float64)
-        return x.astype(self.coef.dtype)
-
-    def slope_at(self, x: Array, atoms: AtomSet, scale: Array | None) -> float:
-        """max \\|⟨∇f(x), z⟩\\| at an x in float64, over these atoms divided by their scale."""
-        return slope_of(self.f.gradient(x), atoms, scale)
-
-    def value_and_slope(
-        self, f: Objective, x: Array, atoms: AtomSet, scale: Array | None
-    ) -> tuple[float, float]:
-        """f(x), f being that of the point as it was given, and the slope there."""
-        return f.value(x), self.slope_at(x, atoms, scale)
-
-    def value_and_gradient(self, f: Objective, x: Array) -> tuple[float, Array]:
-        """f(x) and ∇f(x) at an x in float64, f being that of the point as it was given."""
-        return f.value_and_gradient(x)
-
     # Changing it ------------------------------------------------------------------------
 
     @abstractmethod
     def move(self, gamma: float, z: Atom) -> None:
         """x ← x − γz."""
 
-    def effect(self, z: Atom) -> Array:
-        """What a unit step along z takes off the array that is kept beside x."""
-        return self.f.atom_image(self.atoms, z)
-
     def move_all(self, gammas: Array, places: Array, effects: Array) -> None:
-        """x ← x − Σ γ_k z_k over a few atoms, whose flattened effects are the rows of a matrix."""
+        """x ← x − Σ γ_k z_k over a few atoms; the rows of `effects` are what unit steps along them
+        take off the array that is kept beside x."""
         for gamma, place in zip(gammas.tolist(), places.tolist(), strict=True):
             self.move(gamma, self.ledger.atom(place))
-
-    def combine(self, weights: Array) -> None:
-        """x ← x − Σ weights_j z_j, over all atoms of a finite set."""
-        self.shift(1.0, self.gather(weights))
-
-    # Along any direction of lin(A) ------------------------------------------------------
-
-    def along(self, z: Atom) -> Shift:
-        """The direction of an atom of a finite set."""
-        raise InputError(f"atoms: {type(self.atoms).__name__} has no coefficients to move along")
-
-    def gather(self, weights: Array) -> Shift:
-        """The direction Σ weights_j z_j over all atoms of a finite set: one product."""
-        raise InputError(f"atoms: {type(self.atoms).__name__} is not a finite set")
-
-    def shift(self, gamma: float, direction: Shift) -> None:
-        """x ← x − γd; no product with the atoms is needed."""
-        for name, mine in self.arrays().items():
-            mine -= gamma * direction[name]
-        self._changed()
-
-    def bilinear(self, rows: Shift, direction: Shift) -> Array:
-        """d_iᵀHd of a quadratic for directions that are rows of matrices, and one more."""
-        raise InputError(f"f: {type(self.f).__name__} is not a quadratic that this point can see")
 
     @abstractmethod
     def refresh(self) -> None:
@@ -231,10 +143,6 @@ class Point(ABC):
         other = self.share()
         other.restore(self.arrays())
         return other
-
-    def adopt(self, other: Point) -> None:
-        """Take over what was computed once for all points of another run of the same problem."""
-        return  # nothing was
 
     def restore(self, arrays: dict[str, Array]) -> None:
         """Take over stored arrays."""
@@ -284,25 +192,11 @@ class Point(ABC):
     def _changed(self) -> None:
         self.looked = False
 
-    def look_again(self) -> None:
-        """Find anew what a look had found here, which was counted then."""
-        self.looked = True
-        if self.ledger.finite is not None:
-            self.correlations()
-
-    def _look(self) -> None:
+    def count_look(self) -> None:
+        """Count a product with all atoms, once until x changes."""
         if not self.looked:
             self.counts.products += 1
             self.looked = True
-
-    def _count_combination(self) -> None:
-        """Count a combination of all atoms.
-
-        Over coordinates and with an explicit Hessian H it costs nothing: the one product by H of
-        an iteration is counted with the correlations.
-        """
-        if not (self.f.has_explicit_hessian and isinstance(self.ledger.finite, Coordinates)):
-            self.counts.products += 1
 
     def _touch(self, atoms: int = 1) -> None:
         """Count atoms looked at or added."""
@@ -310,10 +204,36 @@ class Point(ABC):
             self.counts.products += atoms / len(self.ledger.finite)
 
 
-def slope_of(gradient: Array, atoms: AtomSet, scale: Array | None) -> float:
-    """max \\|⟨gradient, z⟩\\| over these atoms divided by their scale."""
+class CombiningPoint(Point):
+    """A point that moves along combinations of all atoms of a finite set."""
+
+    @abstractmethod
+    def gather(self, weights: Array) -> Shift:
+        """The direction Σ weights_j z_j over all atoms: one product."""
+
+    def shift(self, gamma: float, direction: Shift) -> None:
+        """x ← x − γd; no product with the atoms is needed."""
+        for name, mine in self.arrays().items():
+            mine -= gamma * direction[name]
+        self._changed()
+
+    def _count_combination(self) -> None:
+        """Count a combination of all atoms.
+
+        Over coordinates and with an explicit Hessian H it costs nothing: the one product by H of
+        an iteration is counted with the correlations.
+        """
+        if not (self.f.has_explicit_hessian and self.atoms.form is AtomForm.AXES):
+            self.counts.products += 1
+
+
+def combined(point: Point, atoms: AtomSet, origin: Array, weights: Array, places: Array) -> Array:
+    """origin + Σ weights_k z_k over the atoms at these places of a run, rounded once."""
+    x, weights = origin.astype(np.float64), weights.astype(np.float64)
     finite = atoms.finite
-    if finite is None:
-        return atoms.dual_norm(gradient)
-    slopes = np.abs(finite.correlate(gradient))
-    return float((slopes if scale is None else slopes / scale).max())
+    if finite is not None:
+        x += finite.combine_some(weights, places)
+    else:
+        for weight, place in zip(weights.tolist(), places.tolist(), strict=True):
+            x += weight * atoms.vector(point.ledger.atom(place)).astype(np.float64)
+    return x.astype(point.coef.dtype)

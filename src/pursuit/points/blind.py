@@ -11,6 +11,7 @@ from pursuit.base.errors import InputError
 from pursuit.base.validation import Array
 from pursuit.objectives.base import Objective
 from pursuit.points.ambient import AmbientPoint
+from pursuit.points.base import combined
 
 
 class BlindPoint(AmbientPoint):
@@ -24,5 +25,8 @@ class BlindPoint(AmbientPoint):
     def largest_slope(self) -> float:
         return nan
 
-    def slope_at(self, x: Array, atoms: AtomSet, scale: Array | None) -> float:
+    def assemble(self, atoms: AtomSet, origin: Array, weights: Array, places: Array) -> Array:
+        return combined(self, atoms, origin, weights, places)
+
+    def dual_norm_at(self, x: Array) -> float:
         return nan

@@ -31,10 +31,6 @@ def suits_columns(f: Objective, atoms: AtomSet) -> bool:
 class ColumnPoint(LinearPoint):
     """β and u = Xβ of a linear model over coordinates, as kernels take them."""
 
-    @property
-    def columnar(self) -> ColumnPoint:
-        return self
-
     @staticmethod
     def of(f: Objective, atoms: AtomSet, x0: Array) -> ColumnPoint:
         assert f.linear_model is not None

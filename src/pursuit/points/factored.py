@@ -124,7 +124,7 @@ class FactoredPoint(Point):
 
     def steepest(self) -> tuple[Atom, float]:
         self.counts.oracle_calls += 1
-        self._look()
+        self.count_look()
         pair = self._leading()
         self.guess[...], self._pair = pair.following, None
         return pair.atom, pair.sigma
@@ -139,23 +139,14 @@ class FactoredPoint(Point):
             self._pair = leading_pair(self.gradient(), self.guess)
         return self._pair
 
-    def assembled(self, atoms: AtomSet, origin: Any, weights: Array, places: Array) -> Any:
+    def assemble(self, atoms: AtomSet, origin: Any, weights: Array, places: Array) -> Any:
         return self.vector
 
-    def slope_at(self, x: Any, atoms: AtomSet, scale: Array | None) -> float:
+    def dual_norm_at(self, x: Any) -> float:
         return leading_pair(self.f.gradient(x), self.guess).sigma
 
     def correlations(self) -> Array:
         raise InputError("atoms: rank-one matrices are not a finite set")
-
-    def combine(self, weights: Array) -> None:
-        raise InputError("atoms: rank-one matrices are not a finite set")
-
-    def slope_along(self, gamma: float, z: Atom) -> float:
-        return self.slope(z) - gamma * self.curvature(z)
-
-    def value_along(self, gamma: float, z: Atom) -> float:
-        return self.value() - gamma * (self.slope(z) - 0.5 * gamma * self.curvature(z))
 
     def _changed(self) -> None:
         super()._changed()
@@ -238,11 +229,11 @@ class EntriesPoint(FactoredPoint):
         return half_square(self.image - self.f.entries)
 
     def curvature(self, z: Atom) -> float:
-        return 2 * half_square(self.effect(z))
+        return 2 * half_square(self.f.atom_image(self.atoms, z))
 
     def move(self, gamma: float, z: Atom) -> None:
         self._add(gamma, z)
-        self.image -= gamma * self.effect(z)
+        self.image -= gamma * self.f.atom_image(self.atoms, z)
         self._changed()
 
     def refresh(self) -> None:

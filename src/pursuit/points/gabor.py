@@ -118,7 +118,7 @@ class GaborPoint(AmbientPoint):
 
     def steepest(self) -> tuple[Atom, float]:
         self.counts.oracle_calls += 1
-        self._look()
+        self.count_look()
         if self.since[0] == NEVER:
             self._compute(self.ledger.size)
         z, slope = self._best()
@@ -240,7 +240,7 @@ class GaborPoint(AmbientPoint):
 
     # At the end -----------------------------------------------------------------------------
 
-    def assembled(self, atoms: AtomSet, origin: Array, weights: Array, places: Array) -> Array:
+    def assemble(self, atoms: AtomSet, origin: Array, weights: Array, places: Array) -> Array:
         x = origin.astype(np.float64)
         if len(places):
             seen = [self.ledger.seen[k] for k in places.tolist()]
@@ -249,7 +249,7 @@ class GaborPoint(AmbientPoint):
             kernels.add_all(self.atoms.frames, self._rows(x), found, amplitudes)
         return x.astype(self.coef.dtype)
 
-    def slope_at(self, x: Array, atoms: AtomSet, scale: Array | None) -> float:
+    def dual_norm_at(self, x: Array) -> float:
         grid, best = self.atoms.grid, 0.0
         rest = (self.scale * (self.b - self._rows(x))).astype(self.atoms.kept_dtype)
         for blocks in zip(*(grid.blocks(row) for row in rest), strict=True):

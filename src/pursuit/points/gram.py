@@ -8,7 +8,7 @@ from pursuit.atoms.base import Atom, FiniteAtoms
 from pursuit.base.products import times
 from pursuit.base.validation import Array
 from pursuit.objectives.base import QuadraticObjective
-from pursuit.points.base import Point, Shift
+from pursuit.points.base import CombiningPoint, Point, Shift
 from pursuit.points.ledger import Counts, Ledger
 
 GRAM_BYTES = 2**28
@@ -32,11 +32,6 @@ class Gram:
         self.known = np.zeros(n, np.bool_)
         self._unknown = n
 
-    def adopt(self, other: Gram) -> None:
-        """Share the rows of another one for the same f and atoms."""
-        self.rows, self.known, self._unknown = other.rows, other.known, other._unknown
-        self.counts.setup += other.counts.setup
-
     def row(self, j: int) -> Array:
         """⟨z_i, H z_j⟩ for every i."""
         if not self.known[j]:
@@ -58,7 +53,7 @@ class Gram:
         return times(self.rows[places].T, weights[places])
 
 
-class GramPoint(Point):
+class GramPoint(CombiningPoint):
     """Coefficients and the correlations s = Z∇f(x) = s0 + G·coef of a quadratic."""
 
     atoms: FiniteAtoms
@@ -71,10 +66,6 @@ class GramPoint(Point):
         self.s = self.gram.correlations.copy()
         self._changed()
 
-    @property
-    def in_gram_form(self) -> GramPoint:
-        return self
-
     def share(self) -> GramPoint:
         other = object.__new__(GramPoint)
         other.f, other.atoms, other.gram = self.f, self.atoms, self.gram
@@ -85,9 +76,6 @@ class GramPoint(Point):
 
     def arrays(self) -> dict[str, Array]:
         return {"coef": self.coef, "s": self.s}
-
-    def adopt(self, other: GramPoint) -> None:  # type: ignore[override]
-        self.gram.adopt(other.gram)
 
     def _fit(self) -> None:
         pass
@@ -119,13 +107,13 @@ class GramPoint(Point):
 
     def steepest(self) -> tuple[Atom, float]:
         self.counts.oracle_calls += 1
-        self._look()
+        self.count_look()
         c = self.atoms.admissible(self.s, self.coef)
         z = int(np.abs(c).argmax())
         return z, float(c[z])
 
     def correlations(self) -> Array:
-        self._look()
+        self.count_look()
         return self.s
 
     def largest_slope(self) -> float:
@@ -140,19 +128,11 @@ class GramPoint(Point):
         self._touch()
         self.looked = False
 
-    def effect(self, z: Atom) -> Array:
-        return self.gram.row(z)
-
     def move_all(self, gammas: Array, places: Array, effects: Array) -> None:
         self.coef[places] -= gammas
         self.s -= times(effects.T, gammas)
         self._touch(len(places))
         self.looked = False
-
-    def along(self, z: Atom) -> Shift:
-        coef = np.zeros_like(self.coef)
-        coef[z] = 1
-        return {"coef": coef, "s": self.gram.row(z)}
 
     def gather(self, weights: Array) -> Shift:
         self._count_combination()
@@ -168,3 +148,8 @@ class GramPoint(Point):
             x = self.gram.x0 + self.atoms.combine_some(weights, places)
         self.s[...] = self.atoms.correlate(self.f.gradient(x))
         self._changed()
+
+
+def as_gram(point: Point) -> GramPoint | None:
+    """The point as one that keeps the slopes of all atoms; None where it does not."""
+    return point if isinstance(point, GramPoint) else None

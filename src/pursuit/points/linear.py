@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from pursuit.atoms.base import Atom, AtomSet
+from pursuit.atoms.base import Atom
 from pursuit.base.validation import Array
 from pursuit.objectives.base import Objective
 from pursuit.objectives.linear_models import Expansion, LinearModel
 from pursuit.points.ambient import AmbientPoint
-from pursuit.points.base import Bending, slope_of
+from pursuit.points.base import Bending
 
 
 class LinearPoint(AmbientPoint):
@@ -36,13 +36,8 @@ class LinearPoint(AmbientPoint):
         self.know(samples)
         self.anew = anew and self.known is not None
 
-    def value_and_slope(
-        self, f: Objective, x: Array, atoms: AtomSet, scale: Array | None
-    ) -> tuple[float, float]:
-        value, gradient = self.value_and_gradient(f, x)
-        return value, slope_of(gradient, atoms, scale)
-
     def value_and_gradient(self, f: Objective, x: Array) -> tuple[float, Array]:
+        """f(x) and ∇f(x) at an x in float64, f being that of the point as it was given."""
         # The same f; and the same bits, whether the image is at hand or has to be made again.
         samples = self.known if self.anew and np.array_equal(x, self.x) else None
         if samples is not None and self._gradient is not None:

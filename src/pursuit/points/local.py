@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from pursuit.atoms.base import Atom, AtomSet
+from pursuit.atoms.base import Atom
 from pursuit.atoms.local import LocalAtoms
 from pursuit.atoms.shifts import Shifts
 from pursuit.base.errors import InputError
@@ -95,17 +95,11 @@ class LocalPoint(Point):
     def value(self) -> float:
         return float(self.notes[kernels.VALUE])
 
-    def value_along(self, gamma: float, z: Atom) -> float:
-        return self.value() - gamma * (float(self.s[z]) - 0.5 * gamma * self.curvature(z))
-
     def slope(self, z: Atom) -> float:
         return float(self.s[z])
 
     def slopes(self, places: Array) -> Array:
         return self.s[places]
-
-    def slope_along(self, gamma: float, z: Atom) -> float:
-        return float(self.s[z]) - gamma * self.curvature(z)
 
     def steepest(self) -> tuple[Atom, float]:
         self.counts.oracle_calls += 1
@@ -120,11 +114,6 @@ class LocalPoint(Point):
 
     def curvature(self, z: Atom) -> float:
         return self.atoms.norm2(z)
-
-    def slope_at(self, x: Array, atoms: AtomSet, scale: Array | None) -> float:
-        if scale is None:
-            return atoms.dual_norm(self.f.gradient(x))
-        return super().slope_at(x, atoms, scale)
 
     # Which atoms are in use -------------------------------------------------------------
 
@@ -218,7 +207,6 @@ class ShiftsPoint(LocalPoint):
     """The same over `Shifts`, whose steps are compiled."""
 
     atoms: Shifts
-    compiled = True
 
     def _laid_out(self, d: Array) -> Array:
         return np.array(self.atoms.canonical(d), order="C")

@@ -136,10 +136,7 @@ class Approximate(Direction):
         run.remember(purpose, stale.looks)
 
         def choose(x: Point) -> Choice:
-            ambient = x.ambient
-            if ambient is None:
-                raise InputError(f"direction: Approximate cannot run on a {type(x).__name__}")
-            found = stale.search(ambient.gradient(), delta, x.coef)
+            found = stale.search(x.gradient(), delta, x.coef)
             x.counts.oracle_calls += 1
             x.counts.products += (found.looked + found.compared) / len(atoms)
             return Choice(found.atom, found.correlation, found.slope)
@@ -160,7 +157,11 @@ def _near(run: Run, purpose: str, delta: float) -> Choose:
 
     def choose(x: Point) -> Choice:
         asked.times += 1
-        return Choice(*x.near_steepest(delta, np.random.default_rng([run.seed, asked.times])))
+        gradient, rng = x.gradient(), np.random.default_rng([run.seed, asked.times])
+        x.counts.oracle_calls += 1
+        x.count_look()
+        z, bound = x.atoms.near_lmo(gradient, delta, rng)
+        return Choice(z, x.atoms.inner(gradient, z), bound)
 
     return choose
 

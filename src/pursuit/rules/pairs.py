@@ -18,6 +18,7 @@ from pursuit.base.products import times
 from pursuit.base.validation import Array
 from pursuit.points.base import Point
 from pursuit.points.columns import ColumnPoint, suits_columns
+from pursuit.points.gram import as_gram
 from pursuit.rules.advances import Advance
 from pursuit.rules.directions import Direction, next_picks
 from pursuit.rules.memory import Memory
@@ -71,7 +72,7 @@ class ColumnPair:
         pick, step, problem = advance.direction, advance.step, run.problem
         if pick is None or step is None or blending.probe is not None or not pick.drawn:
             return None
-        if x.in_gram_form is not None or not suits_columns(problem.f, problem.atoms):
+        if as_gram(x) is not None or not suits_columns(problem.f, problem.atoms):
             return None
         bounds = column_bounds(step, problem)
         return None if bounds is None else ColumnPair(run, pick, bounds, blending, x)

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from math import copysign, inf
+from typing import Any
 
 from pursuit.atoms.base import Atom
 from pursuit.base.errors import InputError
 from pursuit.objectives.problem import Problem
+from pursuit.points.base import Point
 
 
 class Pieces:
@@ -57,3 +59,22 @@ class Pieces:
     def bound(self, z: Atom, slope: float) -> float:
         """The end of the interval that it goes to."""
         return self._lower[z] if slope > 0 else self._upper[z]
+
+
+class TiltedPoint:
+    """A point as f + tilt·w sees it: f and a straight piece of g, which ends after `room`."""
+
+    def __init__(self, x: Point, tilt: float, room: float) -> None:
+        self._x, self._tilt, self.room = x, tilt, room
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._x, name)
+
+    def slope(self, z: Atom) -> float:
+        return self._x.slope(z) + self._tilt
+
+    def slope_along(self, gamma: float, z: Atom) -> float:
+        return self._x.slope_along(gamma, z) + self._tilt
+
+    def value_along(self, gamma: float, z: Atom) -> float:
+        return self._x.value_along(gamma, z) - self._tilt * gamma

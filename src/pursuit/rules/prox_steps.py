@@ -11,7 +11,7 @@ strongly convex with modulus h, so that f + g falls by hγ²/2 or more.
 from __future__ import annotations
 
 from math import copysign, inf, isfinite
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 
@@ -19,7 +19,7 @@ from pursuit.atoms.base import Atom
 from pursuit.base.tolerances import tolerances
 from pursuit.points.base import Point
 from pursuit.rules.directions import Choose, Direction
-from pursuit.rules.pieces import Pieces
+from pursuit.rules.pieces import Pieces, TiltedPoint
 from pursuit.rules.run import Choice, Run
 from pursuit.rules.steps import Curvature, Measure, Step, flat
 
@@ -87,7 +87,7 @@ def _on_one_piece(pieces: Pieces, measure: Measure) -> Measure:
         room = pieces.room(z, w, slope)
         if room == 0 or abs(slope) <= pieces.weight(z) * tolerances(x.coef.dtype).equal:
             return 0.0, 0.0
-        seen = cast(Point, _Tilted(x, pieces.tilt(z, w, slope), room))
+        seen = cast(Point, TiltedPoint(x, pieces.tilt(z, w, slope), room))
         gamma, decrease = measure(seen, z, slope)
         if gamma == 0:
             return 0.0, 0.0
@@ -96,25 +96,6 @@ def _on_one_piece(pieces: Pieces, measure: Measure) -> Measure:
         return _landed(x, z, w, min(abs(gamma), room), slope, pieces), decrease
 
     return shortened
-
-
-class _Tilted:
-    """A point as f + tilt·w sees it: f and a straight piece of g."""
-
-    def __init__(self, x: Point, tilt: float, room: float) -> None:
-        self._x, self._tilt, self.furthest = x, tilt, room
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._x, name)
-
-    def slope(self, z: Atom) -> float:
-        return self._x.slope(z) + self._tilt
-
-    def slope_along(self, gamma: float, z: Atom) -> float:
-        return self._x.slope_along(gamma, z) + self._tilt
-
-    def value_along(self, gamma: float, z: Atom) -> float:
-        return self._x.value_along(gamma, z) - self._tilt * gamma
 
 
 def _landed(x: Point, z: Atom, w: float, tau: float, slope: float, pieces: Pieces) -> float:

@@ -21,6 +21,7 @@ from pursuit.objectives.problem import Problem
 from pursuit.points.base import Bending, Point
 from pursuit.rules.line_search import Line, by_values
 from pursuit.rules.memory import Memory
+from pursuit.rules.pieces import TiltedPoint
 from pursuit.rules.run import Run, Unbounded
 
 SHRINK = 0.9
@@ -276,8 +277,9 @@ class ExactLineSearch(Step):
             if c == 0 or h == 0:
                 return 0.0, 0.0
             line = downhill(x, z, c, h)
-            if x.furthest < inf and line(x.furthest) >= 0:  # it still falls where it has to end
-                tau = x.furthest
+            end = x.room if isinstance(x, TiltedPoint) else inf
+            if end < inf and line(end) >= 0:  # it still falls where it has to end
+                tau = end
             else:
                 tau = line.root(abs(c) / h if h < inf else abs(c) / reach.curvature(line, z))
             if tau == 0:  # the slope is rounding: no step makes it smaller

@@ -11,17 +11,18 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from math import inf, nan
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, cast
 
 import numpy as np
 
+from pursuit.atoms.forms import AtomForm
 from pursuit.base.errors import InputError
 from pursuit.base.products import times
 from pursuit.base.validation import Array
 from pursuit.methods import Method
 from pursuit.points.base import Point
 from pursuit.points.columns import ColumnPoint
-from pursuit.points.gram import GramPoint
+from pursuit.points.gram import GramPoint, as_gram
 from pursuit.rules.directions import Direction, next_picks
 from pursuit.rules.memory import Memory
 from pursuit.rules.momentum import Blending, Stepper
@@ -108,15 +109,15 @@ def compiled_steps(
         return None
     if (pair := stepper.column_pair) is not None:
         return PairSteps(run, pair, stepper)
-    if x.columnar is not None and method.momentum.alone:
+    if isinstance(x, ColumnPoint) and method.momentum.alone:
         # No bounds: Newton's steps.
         bounds = np.empty(0) if step.newton else column_bounds(step, run.problem)
         return None if bounds is None else ColumnSteps(run, stepper, pick, bounds)
-    if x.compiled and method.momentum.alone:
+    if x.local and x.atoms.form is AtomForm.SHIFTS and method.momentum.alone:
         bounds = _bounds_of_shifts(run, stepper, step)
         return None if bounds is None else ShiftSteps(run, stepper, pick, bounds)
     blending = stepper.blending
-    if x.in_gram_form is None or blending is None or not x.atoms.penalty.free:
+    if as_gram(x) is None or blending is None or not x.atoms.penalty.free:
         return None
     sequences = len(stepper.points())
     gain = ROUNDS * len(x.coef) * sequences * SAVED_SECONDS
@@ -213,8 +214,7 @@ class GramSteps(CompiledSteps):
         if id(point) not in self._points:
             from pursuit.kernels.iterations import IteratedPoint
 
-            x = point.in_gram_form
-            assert x is not None
+            x = cast(GramPoint, point)
             self._points[id(point)] = IteratedPoint(x.coef, x.s, x.s.view(f"i{x.s.itemsize}"))
         return self._points[id(point)]
 
@@ -226,9 +226,7 @@ class GramSteps(CompiledSteps):
 
     @property
     def _x(self) -> GramPoint:
-        x = self._stepper.x.in_gram_form
-        assert x is not None
-        return x
+        return cast(GramPoint, self._stepper.x)
 
 
 # Linear models over coordinates ---------------------------------------------------------------
@@ -296,9 +294,7 @@ class ColumnSteps(CompiledSteps):
 
     @property
     def _x(self) -> ColumnPoint:
-        x = self._stepper.x.columnar
-        assert x is not None
-        return x
+        return cast(ColumnPoint, self._stepper.x)
 
 
 class PairSteps(CompiledSteps):
@@ -357,7 +353,4 @@ def _bounds_of_shifts(run: Run, stepper: Stepper, step: Step) -> Array | None:
 
 
 def _shifts(stepper: Stepper) -> ShiftsPoint:
-    from pursuit.points.local import ShiftsPoint
-
-    assert isinstance(stepper.x, ShiftsPoint)
-    return stepper.x
+    return cast("ShiftsPoint", stepper.x)

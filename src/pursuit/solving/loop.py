@@ -264,7 +264,9 @@ class RunState:
         for name, point in stepper.points().items():
             point.restore(arrays[name])
             if numbers["looked"][name]:
-                point.look_again()
+                point.looked = True  # which was counted then
+                if point.ledger.finite is not None:
+                    point.correlations()
         if self.path is not None:
             self.path = unpack_path(arrays["path"])
         for name, stream in run.streams.items():

@@ -19,6 +19,7 @@ from pursuit.objectives.base import Objective
 from pursuit.objectives.problem import Problem
 from pursuit.penalties import Penalty
 from pursuit.points.base import Point
+from pursuit.points.evaluation import assemble, value_and_dual_norm, value_and_gradient
 from pursuit.solving.checkpoint import Fingerprint
 from pursuit.solving.penalised import begin, check_penalty, check_weights, penalised, with_penalty
 
@@ -90,14 +91,15 @@ class PreparedProblem:
         if self.norms is not None:
             weights = (weights.astype(np.float64) / self.norms[used]).astype(weights.dtype)
         if atoms.penalty.free:
-            x = point.assembled(atoms, self.origin, weights, used)
+            x = assemble(point, atoms, self.origin, weights, used)
             exact = x.astype(np.float64)
             wide = point.atoms.dtype == np.float64  # unit atoms in full precision
             of_atoms = (point.atoms, None) if wide else (atoms, self.norms)
-            return PointEvaluation(x, used, weights, *point.value_and_slope(f, exact, *of_atoms))
+            numbers = value_and_dual_norm(point, f, exact, *of_atoms)
+            return PointEvaluation(x, used, weights, *numbers)
         weights, coef = self._within_bounds(point, weights, used)
-        x = point.assembled(atoms, self.origin, weights, used)
-        value, gradient = point.value_and_gradient(f, x.astype(np.float64))
+        x = assemble(point, atoms, self.origin, weights, used)
+        value, gradient = value_and_gradient(point, f, x.astype(np.float64))
         value += atoms.penalty.at(used).value(weights)
         return PointEvaluation(x, used, weights, value, self._kkt_violation(point, gradient, coef))
 
