@@ -69,7 +69,7 @@ def whole_sound(seconds: int) -> None:
 def prepared(signal: np.ndarray) -> GaborPoint:
     """The start of a run, with all coefficients and tables."""
     point = GaborPoint(SquaredDistance(signal), Gabor(len(signal)), np.zeros(len(signal)))
-    z, slope = point.steepest()
+    z, slope = point.lmo()
     point.move(slope, z)
     return point
 
@@ -81,7 +81,7 @@ def per_atom(seconds: int, steps: int) -> float:
     point = prepared(signal)
     ready = process_time()
     for _ in range(steps):
-        z, slope = point.steepest()
+        z, slope = point.lmo()
         point.move(slope, z)
     spent = (process_time() - ready) / steps
     row(f"set-up for {seconds} s", f"{ready - began:.2f} s")
@@ -97,7 +97,7 @@ def against_signal_domain(steps: int) -> None:
     domain.step()
 
     def ours() -> tuple[int, int, int]:
-        z, slope = point.steepest()
+        z, slope = point.lmo()
         point.move(slope, z)
         return z[:3]
 

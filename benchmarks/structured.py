@@ -167,9 +167,9 @@ def steps_alone(samples: int, dtype: Any, steps: int, rounds: int) -> float:
     ends = kernels.LocalEnds(0.0, -np.inf, 0, 0.0)
 
     def some(count: int) -> None:
-        x.room(count)
+        x.reserve(count)
         kept = (x.kept, x.windows, x.residual, x.coefs, atoms.squares, atoms.squares)
-        kernels.pursue(*kept, np.empty(0, np.int64), count, ends, x.notes)
+        kernels.pursue(*kept, np.empty(0, np.int64), count, ends, x.log)
 
     return best(lambda: some(steps), rounds) / steps
 

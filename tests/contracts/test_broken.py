@@ -288,7 +288,7 @@ class Unseeded:
         def choose(x):
             draw(x)
             z = int(generator.integers(len(run.problem.atoms)))
-            return Choice(z, x.slope(z), float("nan"))
+            return Choice(z, x.correlation(z), float("nan"))
 
         return choose
 
@@ -302,7 +302,7 @@ class Forgetful(Direction):
 
         def choose(x):
             z = next(turns) % len(run.problem.atoms)
-            return Choice(z, x.slope(z), float("nan"))
+            return Choice(z, x.correlation(z), float("nan"))
 
         return choose
 

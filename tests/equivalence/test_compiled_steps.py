@@ -252,7 +252,7 @@ class InTurn(Direction):
     def start(self, run, purpose="picks"):
         def choose(x):
             z = run.t % N
-            return Choice(z, x.slope(z), np.nan)
+            return Choice(z, x.correlation(z), np.nan)
 
         return choose
 

@@ -199,7 +199,7 @@ def test_a_newton_step_falls_by_what_it_promises(loss):
         start = scale * generator.standard_normal(D + 1) / (30 if loss == "poisson" else 1)
         x = LinearPoint(f, run.problem.atoms, start)
         for j in range(D + 1):
-            c, before = x.slope(j), x.value()
+            c, before = x.correlation(j), x.value()
             gamma, promised = measure(x, j, c)
             fallen = before - x.value_along(gamma, j)
             rounding = 1e-12 * abs(before)

@@ -139,7 +139,7 @@ def test_the_value_falls_by_what_each_of_10_000_steps_says():
     x = choose(f, atoms.unit().atoms, np.zeros(5000))
     first, said = x.value(), 0.0
     for _ in range(10_000):
-        z, c = x.steepest()
+        z, c = x.lmo()
         h = x.curvature(z)
         x.move(c / h, z)
         said += c * c / (2 * h)

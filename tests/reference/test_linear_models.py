@@ -136,7 +136,7 @@ def test_a_random_step_along_a_sparse_column_touches_only_its_samples():
     for z in (3, 77, 200):
         Watched.touched = 0
         column = X.indptr[z + 1] - X.indptr[z]
-        gamma = x.slope(z) / x.curvature(z)
+        gamma = x.correlation(z) / x.curvature(z)
         x.move(gamma, z)
         assert 0 < Watched.touched <= 4 * column
     assert np.allclose(x.image, X @ x.vector, atol=1e-14)
@@ -154,7 +154,7 @@ def test_the_image_stays_in_step_with_x(atoms):
     unit = sets[atoms].unit().atoms
     x = choose(f, unit, np.zeros(12))
     for z in unit.draw(np.random.default_rng(9), 200):
-        slope = x.slope(z)
+        slope = x.correlation(z)
         assert slope == pytest.approx(float(f.gradient(x.vector) @ unit.vector(z)), rel=1e-9)
         x.move(slope / x.curvature(z), z)
     assert np.allclose(x.image, X @ x.vector, rtol=0, atol=1e-10)

@@ -70,7 +70,7 @@ def steps(seed, penalty, step):
     x = choose(f, atoms, np.zeros(6))
     for z in rng.integers(0, 6, 60).tolist():
         w = float(x.coef[z])
-        slope = pieces.slope(z, x.slope(z), w)
+        slope = pieces.slope(z, x.correlation(z), w)
         gamma, decrease = measure(x, z, slope)
         yield run, x, z, slope, gamma, decrease
 
@@ -101,7 +101,7 @@ def test_a_step_with_a_curvature_bound_is_the_prox_step_and_gains_half_of_h_gamm
             return
         h, w = curvature(x, z, slope), float(x.coef[z])
         own = run.problem.atoms.penalty.at(np.array([z]))
-        (expected,) = own.prox(np.array([w - x.slope(z) / h]), h)
+        (expected,) = own.prox(np.array([w - x.correlation(z) / h]), h)
         assert w - gamma == pytest.approx(expected, rel=1e-12, abs=1e-13)
         assert decrease >= h * gamma**2 / 2 * (1 - 1e-12)
         x.move(gamma, z)

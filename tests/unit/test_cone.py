@@ -96,7 +96,7 @@ def test_no_coefficient_is_ever_negative_and_every_promise_is_kept(name, kind, d
         assert progress.decrease >= 0
         assert before - value >= progress.decrease - eps * start
         exact = constrained_slope(x.atoms.correlate(f.gradient(x.vector)), x.coef)
-        assert x.largest_slope() == pytest.approx(exact, rel=1e-6, abs=100 * eps)
+        assert x.dual_norm() == pytest.approx(exact, rel=1e-6, abs=100 * eps)
         left += np.count_nonzero((last > 0) & (x.coef == 0))
         before, last = value, x.coef.copy()
     assert left > 0  # atoms that had a coefficient lost it
@@ -140,7 +140,7 @@ def test_the_certified_oracle_is_as_good_as_it_says_over_a_cone():
     x = rules.advance.point(run.problem, np.zeros(15))
     choose = rules.advance.direction.start(run)
     for _ in range(200):
-        steepest = x.largest_slope()
+        steepest = x.dual_norm()
         z, c, slope = choose(x)
         assert abs(c) >= 0.7 * steepest * (1 - 1e-12)
         assert steepest * (1 - 1e-12) <= slope <= abs(c) / 0.7 * (1 + 1e-12)

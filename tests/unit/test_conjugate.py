@@ -187,14 +187,14 @@ def test_what_a_point_knows_of_its_samples_is_to_the_last_bit_what_f_says(loss):
     knew = []
     while stepper.step().gamma:
         x = stepper.x
-        knew.append(x.known is not None)
+        knew.append(x.samples is not None)
         assert x.value() == f.value_at(x.x, x.image)
         assert np.array_equal(x.correlations(), f.gradient_at(x.x, x.image))
     assert knew[0]
     assert not knew[-1]
-    stepper.x.know(f.expansion(stepper.x.image))
+    stepper.x.set_samples(f.expansion(stepper.x.image))
     stepper.x.move(0.5, 3)
-    assert stepper.x.known is None
+    assert stepper.x.samples is None
 
 
 @pytest.mark.parametrize(

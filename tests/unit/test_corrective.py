@@ -116,14 +116,14 @@ def test_a_dependent_atom_is_set_aside_and_the_next_best_one_enters():
     y = choose(f, atoms, np.zeros(4), Needs.VECTOR)
     y.move(-1.0, 0)
     y.move(-1.0, 1)
-    assert y.steepest()[0] == 2
+    assert y.lmo()[0] == 2
     _, memory, improve = improved(f, atoms, y)
     assert memory.active.tolist() == [0, 1, 3]
     assert memory.dependent.tolist() == [2]
     np.testing.assert_allclose(y.vector, [9, 9, 9.5, 0], atol=1e-14)
     y.move(5.0, 0)
     y.move(5.0, 1)
-    assert y.steepest()[0] == 2
+    assert y.lmo()[0] == 2
     improve(y)
     assert memory.active.tolist() == [0, 1, 3]
     assert memory.dependent.tolist() == [2]  # it was not tried again
@@ -137,7 +137,7 @@ def test_all_atoms_with_a_coefficient_at_the_point_are_corrected(name):
     y = choose(f, atoms, np.zeros(12))
     for j in (3, 17, 25):
         y.move(0.1, j)
-    z = y.steepest()[0]
+    z = y.lmo()[0]
     improved(f, atoms, y)
     assert set(np.flatnonzero(y.coef)) == {3, 17, 25, z}
     first = np.abs(atoms.matrix @ f.gradient(np.zeros(12))).max()

@@ -219,11 +219,11 @@ def test_a_direction_of_your_own_needs_to_know_nothing_of_penalties():
         """The oracle, which gives the slope of f + g; told or not, the step asks again."""
 
         def start(self, run, purpose="picks"):
-            return lambda x: Choice(*x.steepest(), np.nan)
+            return lambda x: Choice(*x.lmo(), np.nan)
 
     class Plainly:
         def start(self, run, purpose="picks"):
-            return lambda x: Choice(run.t % 7, x.slope(run.t % 7), np.nan)
+            return lambda x: Choice(run.t % 7, x.correlation(run.t % 7), np.nan)
 
     f, atoms = problem()
     best = solve(f, atoms, RULES["exact line search"], penalty=L1(0.3), tol=1e-12, max_iter=20000)

@@ -95,12 +95,12 @@ def test_exact_line_search_ends_where_the_slope_vanishes(name, size):
     f, atoms = LOSSES[name], Coordinates(10)
     measure, x = measure_with(ExactLineSearch(), f, atoms), point(f, atoms, size)
     for z in range(10):
-        c = x.slope(z)
+        c = x.correlation(z)
         gamma, decrease = measure(x, z, c)
         if c == 0:
             assert gamma == 0
             continue
-        assert abs(x.slope_along(gamma, z)) <= 1e-8 * abs(c)
+        assert abs(x.derivative_along(gamma, z)) <= 1e-8 * abs(c)
         gained = exact_decrease(f, x.vector, gamma, np.eye(10)[z])
         assert 0.75 * gained <= decrease <= gained * (1 + 1e-9) + 1e-13 * abs(x.value())
 
@@ -141,7 +141,7 @@ def test_backtracking_gains_what_it_promises_and_at_least_a_quarter(name):
     measure, x = Backtracking().start(run), point(f, atoms, 0.3)
     value = x.value()
     for _ in range(60):
-        z, c = x.steepest()
+        z, c = x.lmo()
         gamma, decrease = measure(x, z, c)
         assert decrease >= c * gamma / 4 * (1 - 1e-9)  # c²/(4h), γ = c/h
         gained = exact_decrease(f, x.vector, gamma, np.eye(10)[z])
@@ -160,7 +160,7 @@ def test_the_curvature_that_backtracking_keeps_cannot_run_away(M):
     measure, x = Backtracking(M).start(run), point(f, atoms, 0.3)
     kept = []
     for _ in range(1500):
-        z, c = x.steepest()
+        z, c = x.lmo()
         gamma, _ = measure(x, z, c)
         x.move(gamma, z)
         kept.append(run.memories["step"].curvature)
@@ -216,7 +216,7 @@ def test_value_search_finds_what_exact_line_search_finds(name):
         measure_with(ValueSearch(), f, atoms),
     )
     for z in range(10):
-        exact, _ = by_slope(x, z, x.slope(z))
+        exact, _ = by_slope(x, z, x.correlation(z))
         found, gain = by_value(x, z, np.nan)
         best = x.value() - x.value_along(exact, z)
         assert gain >= best - 1e-12 * x.value()

@@ -127,7 +127,7 @@ class AdaptiveStepper(Stepper):
         self.memory, self._improve = run.remember("momentum", Bank()), advance.start(run)
         self._explore = exploring(run, rule.sampling, rule.exploration)
         self._fixed = rule.stiffness(run.problem)
-        self.x, self.v, self._y = x, x.copy(), x.share()
+        self.x, self.v, self._y = x, x.copy(), x.empty_like()
 
     @property
     def beta(self) -> float:

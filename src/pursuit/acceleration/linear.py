@@ -53,7 +53,7 @@ class LinearStepper(ConjugateStepper):
                 step = self.x.gather(step["coef"])
             self.x.shift(1.0, step)
             if step["image"] is low.image:
-                self.x.know(low.samples)
+                self.x.set_samples(low.samples)
             self.kept.keep(step)
             self._second.gain = gain
         return gain

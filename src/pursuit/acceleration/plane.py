@@ -47,7 +47,7 @@ class Plane:
 
     def __init__(self, x: LinearPoint, directions: Shift) -> None:
         f = self.f = x.f
-        self.image, self.known = x.image, x.known
+        self.image, self.known = x.image, x.samples
         self.images = directions["image"].astype(np.float64, copy=False)
         seen = (f.shrunk(a) for a in (directions["x"], x.x))
         rows, here = (a.astype(np.float64, copy=False) for a in seen)

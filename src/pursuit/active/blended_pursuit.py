@@ -104,7 +104,7 @@ class _BlendedRun:
         x.counts.oracle_calls += 1
         z = self.memory.candidate
         if z >= 0:
-            c = float(x.correlations()[z]) if x.looked else x.slope(z)
+            c = float(x.correlations()[z]) if x.is_evaluated else x.correlation(z)
             if abs(c) >= FRESH * self.memory.largest:
                 return z, c
         return self._find_candidates(x)
@@ -131,7 +131,7 @@ class _BlendedRun:
     def _find_candidates(self, x: Point) -> tuple[Atom, float]:
         """Return the best of all atoms; keep a pool of others that are not in use."""
         if not self.finite:
-            z, c = x.steepest()
+            z, c = x.lmo()
             self.memory.largest = abs(c) / x.atoms.quality
             return z, c
         correlations, gains = x.correlations(), self.active.gains(x)

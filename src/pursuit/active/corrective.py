@@ -77,7 +77,7 @@ class Corrective(Advance):
         overlapping = OverlappingCorrection(memory, self._overlapping)
 
         def improve(x: Point) -> Progress:
-            return overlapping(x) if x.local else plain(x)
+            return overlapping(x) if x.is_local else plain(x)
 
         return improve
 
@@ -136,7 +136,7 @@ class _CorrectiveRun:
             gains[z] = 0
 
     def _enter_from_oracle(self, x: Point) -> tuple[Atom, float]:
-        z, c = x.steepest()
+        z, c = x.lmo()
         place = x.ledger.place(z)
         if not self.memory.is_negligible(abs(c), x.dtype) and place not in self.active.places:
             self.active.add(x, place)

@@ -350,7 +350,7 @@ class Restriction(ABC):
     def __init__(self, active: ActiveSet, x: Point) -> None:
         self.active, self.x = active, x
         self.product = len(active) * active.share
-        if x.looked and active.finite is not None:  # the oracle has just found it
+        if x.is_evaluated and active.finite is not None:  # the oracle has just found it
             first = x.correlations()[active.index]
         else:
             first = self._at_zero()

@@ -70,8 +70,8 @@ class _QuadraticRestriction(Restriction):
             x.counts.products += self.product
             return active.effects.times(ambient.gradient().reshape(-1))
         if active.finite is not None:
-            return x.slopes(active.index)
-        return np.array([x.slope(z) for z in active.atoms])
+            return x.correlations_at(active.index)
+        return np.array([x.correlation(z) for z in active.atoms])
 
     def _gradient(self, delta: Array) -> Array:
         gradient: Array = self.first - times(self.active.gram.matrix, delta)

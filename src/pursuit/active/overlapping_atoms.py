@@ -130,7 +130,7 @@ class OverlappingCorrection:
         z, c = self._enter(x, used)
         number = used.number(z)
         gamma, decrease = (0.0, 0.0) if number is None else self._correct(x, used, number)
-        return Progress(z, gamma, c, x.largest_slope(), decrease)
+        return Progress(z, gamma, c, x.dual_norm(), decrease)
 
     def _follow(self, x: Point) -> Neighborhoods:
         """Return the atoms in use, with those that a resumed run remembers."""
@@ -144,7 +144,7 @@ class OverlappingCorrection:
     def _enter(self, x: Point, used: Neighborhoods) -> tuple[int, float]:
         """Return the best atom that does not depend on others, and its slope; it is in use then,
         unless the slope is rounding."""
-        z, c = x.steepest()
+        z, c = x.lmo()
         gains: Array | None = None
         while used.number(z) is None:
             if self.memory.is_negligible(abs(c) / x.atoms.norm2(z) ** 0.5, x.dtype):
@@ -165,7 +165,7 @@ class OverlappingCorrection:
         """Return the largest change of a coefficient, and by how much f falls."""
         numbers = used.corrected_with(number)
         places = np.array([used.places[i] for i in numbers])
-        delta = used.solve(numbers, x.slopes(places).astype(np.float64))
+        delta = used.solve(numbers, x.correlations_at(places).astype(np.float64))
         before = x.value()
         x.move_all(delta, places, np.empty(0))
         return float(np.abs(delta).max()), max(0.0, before - x.value())

@@ -188,7 +188,7 @@ class _WorkingSetRun:
         elif slope > 0:
             self._on(self._choose(w, distances)).improve(here, slopes, slope)
         change = here.w - w
-        x.settle(here.w, here.u, here.samples, here.anew)
+        x.set_iterate(here.w, here.u, here.samples, here.anew)
         slopes = x.correlations().astype(np.float64, copy=False)
         before_slope = slope
         distances, slope = self.terms.distances(slopes, here.w)
@@ -213,8 +213,8 @@ class _WorkingSetRun:
     def _look(self, x: LinearPoint) -> tuple[_Here, Array]:
         """x in float64, and its slopes."""
         w, u = x.x.astype(np.float64), x.image.astype(np.float64)
-        samples = x.known or self.f.expansion(u)
-        x.know(samples)
+        samples = x.samples or self.f.expansion(u)
+        x.set_samples(samples)
         slopes = x.correlations().astype(np.float64, copy=False)
         return _Here(w, u, samples, samples.value + self.terms.value(w)), slopes
 

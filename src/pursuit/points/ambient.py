@@ -18,7 +18,7 @@ class AmbientPoint(CombiningPoint):
 
     _gradient: Array | None
     _correlations: Array | None
-    _seen: Array | None
+    _uncounted: Array | None
     _largest: float | None
 
     def __init__(self, f: Objective, atoms: AtomSet, x0: Array) -> None:
@@ -30,20 +30,20 @@ class AmbientPoint(CombiningPoint):
         image = f.image(self.x)
         self.image = self.x if image is self.x else image.astype(dtype, copy=True)
         self.coef = np.zeros(self.ledger.size, dtype)
-        self._changed()
+        self._invalidate()
 
-    def share(self) -> AmbientPoint:
+    def empty_like(self) -> AmbientPoint:
         other = object.__new__(type(self))
         other.f, other.atoms, other.x0 = self.f, self.atoms, self.x0
         other.counts, other.ledger = self.counts, self.ledger
         other.x = np.empty_like(self.x)
         other.image = other.x if self.image is self.x else np.empty_like(self.image)
         other.coef = np.zeros(self.ledger.size, self.coef.dtype)
-        other._changed()
+        other._invalidate()
         return other
 
     def arrays(self) -> dict[str, Array]:
-        self._fit()
+        self._grow()
         stored = {"x": self.x, "coef": self.coef}
         return stored if self.image is self.x else {**stored, "image": self.image}
 
@@ -57,15 +57,15 @@ class AmbientPoint(CombiningPoint):
     def value_along(self, gamma: float, z: Atom) -> float:
         return self.f.value_at(*self._moved(gamma, z))
 
-    def slopes(self, places: Array) -> Array:
+    def correlations_at(self, places: Array) -> Array:
         if self._correlations is not None:
             return self._correlations[places]
-        self._touch(len(places))
+        self._count_atoms(len(places))
         return self._finite.correlate_some(self.gradient(), places)
 
-    def slope_along(self, gamma: float, z: Atom) -> float:
+    def derivative_along(self, gamma: float, z: Atom) -> float:
         moved = self._moved(gamma, z)
-        self._touch()
+        self._count_atoms()
         return self.atoms.inner(self.f.gradient_at(*moved), z)
 
     def _moved(self, gamma: float, z: Atom) -> tuple[Array, Array]:
@@ -80,37 +80,37 @@ class AmbientPoint(CombiningPoint):
             self._gradient = self.f.gradient_at(self.x, self.image)
         return self._gradient
 
-    def slope(self, z: Atom) -> float:
+    def correlation(self, z: Atom) -> float:
         if self._correlations is not None:
             return float(self._correlations[z])
-        self._touch()
+        self._count_atoms()
         return self.atoms.inner(self.gradient(), z)
 
-    def steepest(self) -> tuple[Atom, float]:
+    def lmo(self) -> tuple[Atom, float]:
         self.counts.oracle_calls += 1
         if (finite := self.ledger.finite) is not None:
             c = finite.admissible(self.correlations(), self.coef)
             z = int(np.argmax(np.abs(c)))
             return z, float(c[z])
-        self.count_look()
+        self.count_evaluation()
         z = self.atoms.lmo(self.gradient())
         return z, self.atoms.inner(self.gradient(), z)
 
     def correlations(self) -> Array:
-        self.count_look()
+        self.count_evaluation()
         if self._correlations is None:
             self._correlations = self._observed()
         return self._correlations
 
     def _observed(self) -> Array:
         """The correlations, which a look may find where an observation has left them."""
-        if self._seen is None:
+        if self._uncounted is None:
             here = self._gradient
             here = self.f.gradient_at(self.x, self.image) if here is None else here
-            self._seen = self._finite.correlate(here)
-        return self._seen
+            self._uncounted = self._finite.correlate(here)
+        return self._uncounted
 
-    def largest_slope(self) -> float:
+    def dual_norm(self) -> float:
         if (finite := self.ledger.finite) is None:
             return self.atoms.dual_norm(self.f.gradient_at(self.x, self.image))
         if self._largest is None:
@@ -126,18 +126,18 @@ class AmbientPoint(CombiningPoint):
         self.x -= gamma * self.atoms.vector(z)
         if self.image is not self.x:
             self.image -= gamma * self._atom_image(z)
-        self._touch()
-        self._changed()
+        self._count_atoms()
+        self._invalidate()
 
     def move_all(self, gammas: Array, places: Array, effects: Array) -> None:
-        self._fit()
+        self._grow()
         self.coef[places] -= gammas
         self.image -= times(effects.T, gammas).reshape(self.image.shape)
         if self.image is not self.x:
             for gamma, place in zip(gammas.tolist(), places.tolist(), strict=True):
                 self.atoms.shift(self.x, gamma, self.ledger.atom(place))
-        self._touch(len(places))
-        self._changed()
+        self._count_atoms(len(places))
+        self._invalidate()
 
     def gather(self, weights: Array) -> Shift:
         self._count_combination()
@@ -152,7 +152,7 @@ class AmbientPoint(CombiningPoint):
             self.x[...] = combined(self, self.atoms, self.x0, self.coef[used], used)
         if self.image is not self.x:
             self.image[...] = self.f.image(self.x.astype(np.float64, copy=False))
-        self._changed()
+        self._invalidate()
 
     @property
     def _finite(self) -> FiniteAtoms:
@@ -164,9 +164,9 @@ class AmbientPoint(CombiningPoint):
     def _atom_image(self, z: Atom) -> Array:
         return self.f.atom_image(self.atoms, z)
 
-    def _changed(self) -> None:
-        self.looked = False
-        self._gradient = self._correlations = self._seen = self._largest = None
+    def _invalidate(self) -> None:
+        self.is_evaluated = False
+        self._gradient = self._correlations = self._uncounted = self._largest = None
 
 
 def as_ambient(point: Point) -> AmbientPoint | None:

@@ -26,25 +26,26 @@ Shift = dict[str, Array]
 """A direction d of lin(A): for each array that a point stores, what d adds to it."""
 
 
-class Bending(NamedTuple):
-    """How f bends along an atom z: zᵀ∇²f z at x, at most exp(growth·τ) times as much after a way
-    of τ along z (infinite: nobody knows), and nowhere more than `most`."""
+class LocalCurvature(NamedTuple):
+    """The curvature of f along an atom z: zᵀ∇²f z at x, at most exp(growth·τ) times as much at a
+    distance of τ along z (infinite: unknown), and nowhere more than `upper`."""
 
-    here: float
+    value: float
     growth: float
-    most: float
+    upper: float
 
 
 class Point(ABC):
-    """x = x0 + Σ coef_j z_j. `move` changes it; everything else only looks."""
+    """x = x0 + Σ coef_j z_j. `move`, `blend`, `restore` and `refresh` change it, nothing else."""
 
     f: Objective
     atoms: AtomSet
     counts: Counts
     ledger: Ledger
     coef: Array
-    looked: bool
-    local: bool = False
+    is_evaluated: bool
+    """Whether the correlations of all atoms at x have been counted."""
+    is_local: bool = False
     """Whether a step changes what is kept of few atoms alone, those that overlap its own."""
 
     # What f says here -------------------------------------------------------------------
@@ -65,23 +66,23 @@ class Point(ABC):
 
     def value_along(self, gamma: float, z: Atom) -> float:
         """f(x − γz); here of a quadratic."""
-        return self.value() - gamma * (self.slope(z) - 0.5 * gamma * self.curvature(z))
+        return self.value() - gamma * (self.correlation(z) - 0.5 * gamma * self.curvature(z))
 
     @abstractmethod
-    def slope(self, z: Atom) -> float:
+    def correlation(self, z: Atom) -> float:
         """⟨∇f(x), z⟩."""
 
-    def slopes(self, places: Array) -> Array:
+    def correlations_at(self, places: Array) -> Array:
         """⟨∇f(x), z_j⟩ for some atoms of a finite set."""
-        return np.array([self.slope(int(j)) for j in places])
+        return np.array([self.correlation(int(j)) for j in places])
 
-    def slope_along(self, gamma: float, z: Atom) -> float:
+    def derivative_along(self, gamma: float, z: Atom) -> float:
         """⟨∇f(x − γz), z⟩; here of a quadratic."""
-        return self.slope(z) - gamma * self.curvature(z)
+        return self.correlation(z) - gamma * self.curvature(z)
 
     @abstractmethod
-    def steepest(self) -> tuple[Atom, float]:
-        """The oracle's atom for ∇f(x), and its slope; over a `Cone`, of those that x may follow."""
+    def lmo(self) -> tuple[Atom, float]:
+        """The oracle's atom z and ⟨∇f(x), z⟩; over a `Cone`, of those that x may follow."""
 
     def gradient(self) -> Any:
         """∇f(x)."""
@@ -95,13 +96,14 @@ class Point(ABC):
     def curvature(self, z: Atom) -> float:
         """zᵀ∇²f z where f is quadratic, an upper bound over all x otherwise."""
 
-    def bending(self, z: Atom) -> Bending:
-        """How f bends along an atom: a quadratic everywhere alike."""
+    def local_curvature(self, z: Atom) -> LocalCurvature:
+        """The curvature of f along an atom, at x and around it."""
         h = self.curvature(z)
-        return Bending(0.0, inf, h) if self.f.quadratic is None else Bending(h, 0.0, h)
+        is_quadratic = self.f.quadratic is not None
+        return LocalCurvature(h, 0.0, h) if is_quadratic else LocalCurvature(0.0, inf, h)
 
     @abstractmethod
-    def largest_slope(self) -> float:
+    def dual_norm(self) -> float:
         """max \\|⟨∇f(x), z⟩\\| over the atoms that x may follow; not counted as work."""
 
     # Changing it ------------------------------------------------------------------------
@@ -118,14 +120,14 @@ class Point(ABC):
 
     @abstractmethod
     def refresh(self) -> None:
-        """Compute what is kept up to date by steps anew from the coefficients."""
+        """Recompute from the coefficients what steps keep up to date."""
 
     @abstractmethod
     def arrays(self) -> dict[str, Array]:
         """The stored arrays by name: all that a file needs to restore this point."""
 
     @abstractmethod
-    def share(self) -> Point:
+    def empty_like(self) -> Point:
         """Another point of the same run, with arrays of its own, not yet filled."""
 
     def blend(self, v: Point, tau: float, out: Point) -> Point:
@@ -136,11 +138,12 @@ class Point(ABC):
             np.subtract(theirs, ours, out=result)
             result *= tau
             result += ours
-        out._changed()
+        out._invalidate()
         return out
 
     def copy(self) -> Point:
-        other = self.share()
+        """Another point of the same run at this x."""
+        other = self.empty_like()
         other.restore(self.arrays())
         return other
 
@@ -152,7 +155,7 @@ class Point(ABC):
                     f"a point without {name} was stored; expected gram_bytes as in that run"
                 )
             mine[...] = arrays[name]
-        self._changed()
+        self._invalidate()
 
     def weights(self, places: Array) -> Array:
         """The coefficients of the atoms at some places."""
@@ -174,32 +177,34 @@ class Point(ABC):
         return int(np.count_nonzero(self.coef))
 
     @property
-    def steadiness(self) -> int:
-        """How many times longer than where all atoms change in every step what is kept by steps
-        stays true."""
+    def refresh_factor(self) -> int:
+        """How many times as many iterations as elsewhere may pass between two calls of `refresh`:
+        more than one where a step changes few of the stored numbers."""
         return 1
 
-    def _fit(self) -> None:
-        """Make room for atoms that other points of the run have met."""
+    def _grow(self) -> None:
+        """Lengthen the coefficients for atoms that other points of the run have registered."""
         if self.ledger.size > len(self.coef):
             self.coef = lengthened(self.coef, self.ledger.size)
 
     def _add(self, gamma: float, z: Atom) -> None:
+        """Subtract γ from the coefficient of an atom."""
         place = self.ledger.place(z)
-        self._fit()
+        self._grow()
         self.coef[place] -= gamma
 
-    def _changed(self) -> None:
-        self.looked = False
+    def _invalidate(self) -> None:
+        """Forget what is true of x alone, which has changed."""
+        self.is_evaluated = False
 
-    def count_look(self) -> None:
+    def count_evaluation(self) -> None:
         """Count a product with all atoms, once until x changes."""
-        if not self.looked:
+        if not self.is_evaluated:
             self.counts.products += 1
-            self.looked = True
+            self.is_evaluated = True
 
-    def _touch(self, atoms: int = 1) -> None:
-        """Count atoms looked at or added."""
+    def _count_atoms(self, atoms: int = 1) -> None:
+        """Count evaluations of single atoms, as shares of a product with all of them."""
         if self.ledger.finite is not None:
             self.counts.products += atoms / len(self.ledger.finite)
 
@@ -215,7 +220,7 @@ class CombiningPoint(Point):
         """x ← x − γd; no product with the atoms is needed."""
         for name, mine in self.arrays().items():
             mine -= gamma * direction[name]
-        self._changed()
+        self._invalidate()
 
     def _count_combination(self) -> None:
         """Count a combination of all atoms.

@@ -22,7 +22,7 @@ class BlindPoint(AmbientPoint):
             raise InputError(f"method: gradient-free cannot run on a {type(f).__name__}")
         super().__init__(f, atoms, x0)
 
-    def largest_slope(self) -> float:
+    def dual_norm(self) -> float:
         return nan
 
     def assemble(self, atoms: AtomSet, origin: Array, weights: Array, places: Array) -> Array:

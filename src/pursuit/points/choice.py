@@ -63,7 +63,7 @@ def choose(
         return BlindPoint(f, atoms, x0)
     form: Any = f.form
     if not isinstance(form, PointForm):
-        return _own(f, atoms, x0)
+        return _from_objective(f, atoms, x0)
     if alone and needs is not Needs.VECTOR and is_local(f, atoms):
         return _local(f, atoms, x0)
     slopes = form is PointForm.HESSIAN and needs is Needs.SLOPES and _fits(atoms, gram_bytes)
@@ -100,7 +100,7 @@ def _fits(atoms: AtomSet, limit: int | None) -> bool:
     return len(atoms.finite) ** 2 * atoms.dtype.itemsize <= most
 
 
-def _own(f: Any, atoms: AtomSet, x0: Array) -> Point:
+def _from_objective(f: Any, atoms: AtomSet, x0: Array) -> Point:
     """The point that an objective builds itself."""
     point = f.form(atoms, x0) if callable(f.form) else f.form
     if not isinstance(point, Point):

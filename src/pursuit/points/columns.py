@@ -44,17 +44,17 @@ class ColumnPoint(LinearPoint):
         return model
 
     @property
-    def place(self) -> ColumnPlace:
-        """Where it is, which kernels change; `moved` has to be said after."""
+    def iterate(self) -> ColumnPlace:
+        """Where it is, which kernels change; `invalidate` has to be said after."""
         from pursuit.kernels.coordinates import ColumnPlace
 
         return ColumnPlace(self.x, self.coef, self.image)
 
-    def moved(self) -> None:
+    def invalidate(self) -> None:
         """A kernel has changed x, its coefficients and its image."""
-        self._changed()
+        self._invalidate()
 
     @property
-    def steadiness(self) -> int:
+    def refresh_factor(self) -> int:
         # A step changes few samples, and what it changes is known in full precision.
         return max(1, len(self.coef) // 100)

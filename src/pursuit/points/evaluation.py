@@ -49,7 +49,7 @@ def value_and_dual_norm(
         return f.value(x), itself.dual_norm_at(x)
     value, gradient = value_and_gradient(point, f, x)
     finite = atoms.finite
-    if finite is None or (norms is None and point.local):  # whose correlations take much memory
+    if finite is None or (norms is None and point.is_local):  # whose correlations take much memory
         return value, atoms.dual_norm(gradient)
     c = np.abs(finite.correlate(gradient))
     return value, float((c if norms is None else c / norms).max())

@@ -32,10 +32,11 @@ class FactorLedger(Ledger):
 
     def factors(self, first: int = 0) -> tuple[Array, Array]:
         """The u and the v of the atoms met so far, from the given one on, as columns."""
-        while self._stored < len(self.seen):
+        while self._stored < len(self.registered):
             if self._stored == self._left.shape[1]:
                 self._left, self._right = _wider(self._left), _wider(self._right)
-            self._left[:, self._stored], self._right[:, self._stored] = self.seen[self._stored]
+            u, v = self.registered[self._stored]
+            self._left[:, self._stored], self._right[:, self._stored] = u, v
             self._stored += 1
         return self._left[:, first : self._stored], self._right[:, first : self._stored]
 
@@ -74,7 +75,7 @@ class FactoredPoint(Point):
         self.counts, self.ledger = Counts(), FactorLedger(atoms, dtype)
         self.coef = np.zeros(0, dtype)
         self.guess = np.zeros(atoms.shape[1], dtype)
-        self._changed()
+        self._invalidate()
 
     @classmethod
     def over(cls, f: MatrixObjective, atoms: Any, x0: Any) -> FactoredPoint:
@@ -86,17 +87,17 @@ class FactoredPoint(Point):
             )
         return cls(f, atoms, x0 if isinstance(x0, Factors) else Factors.of(x0))
 
-    def share(self) -> Self:
+    def empty_like(self) -> Self:
         other = object.__new__(type(self))
         other.f, other.atoms, other.x0 = self.f, self.atoms, self.x0
         other.counts, other.ledger = self.counts, self.ledger
         other.coef = np.zeros_like(self.coef)
         other.guess = np.zeros_like(self.guess)
-        other._changed()
+        other._invalidate()
         return other
 
     def arrays(self) -> dict[str, Array]:
-        self._fit()
+        self._grow()
         return {"coef": self.coef, "guess": self.guess}
 
     @property
@@ -119,17 +120,17 @@ class FactoredPoint(Point):
     def _look_up(self) -> Any:
         """∇f(X)."""
 
-    def slope(self, z: Atom) -> float:
+    def correlation(self, z: Atom) -> float:
         return self.atoms.inner(self.gradient(), z)
 
-    def steepest(self) -> tuple[Atom, float]:
+    def lmo(self) -> tuple[Atom, float]:
         self.counts.oracle_calls += 1
-        self.count_look()
+        self.count_evaluation()
         pair = self._leading()
         self.guess[...], self._pair = pair.following, None
         return pair.atom, pair.sigma
 
-    def largest_slope(self) -> float:
+    def dual_norm(self) -> float:
         return self._leading().sigma
 
     def _leading(self) -> Pair:
@@ -148,8 +149,8 @@ class FactoredPoint(Point):
     def correlations(self) -> Array:
         raise InputError("atoms: rank-one matrices are not a finite set")
 
-    def _changed(self) -> None:
-        super()._changed()
+    def _invalidate(self) -> None:
+        super()._invalidate()
         self._gradient, self._pair = None, None
 
 
@@ -163,8 +164,8 @@ class DistancePoint(FactoredPoint):
         self.value0 = f.value(x0)
         super().__init__(f, atoms, x0)
 
-    def share(self) -> Self:
-        other = super().share()
+    def empty_like(self) -> Self:
+        other = super().empty_like()
         other.s, other.s0, other.value0 = self.s.copy(), self.s0, self.value0
         return other
 
@@ -176,7 +177,7 @@ class DistancePoint(FactoredPoint):
 
     def value(self) -> float:
         # f(X0 + Σ c_k Z_k) = f(X0) + c·s0 + ½ cᵀGc, and Gc = s − s0.
-        self._fit()
+        self._grow()
         both = self.s0.astype(np.float64) + self.s
         return max(self.value0 + 0.5 * float(self.coef @ both), 0.0)
 
@@ -188,15 +189,15 @@ class DistancePoint(FactoredPoint):
         left, right = self.ledger.factors()
         u, v = z
         self.s -= gamma * ((u @ left) * (v @ right))
-        self._changed()
+        self._invalidate()
 
     def refresh(self) -> None:
-        self._fit()
+        self._grow()
         self.s[...] = self.ledger.correlate(self.gradient())
-        self._changed()
+        self._invalidate()
 
-    def _fit(self) -> None:
-        super()._fit()
+    def _grow(self) -> None:
+        super()._grow()
         known = len(self.s)
         if known < self.ledger.size:
             new = self.ledger.correlate(self.gradient(), known)
@@ -214,8 +215,8 @@ class EntriesPoint(FactoredPoint):
         super().__init__(f, atoms, x0)
         self.image = f.image(x0).astype(self.coef.dtype)
 
-    def share(self) -> Self:
-        other = super().share()
+    def empty_like(self) -> Self:
+        other = super().empty_like()
         other.image = np.empty_like(self.image)
         return other
 
@@ -234,8 +235,8 @@ class EntriesPoint(FactoredPoint):
     def move(self, gamma: float, z: Atom) -> None:
         self._add(gamma, z)
         self.image -= gamma * self.f.atom_image(self.atoms, z)
-        self._changed()
+        self._invalidate()
 
     def refresh(self) -> None:
         self.image[...] = self.f.image(self.vector)
-        self._changed()
+        self._invalidate()

@@ -45,7 +45,7 @@ class GaborPoint(AmbientPoint):
 
     atoms: Gabor
     _value: float | None
-    _offered: GaborAtom | None
+    _candidate: GaborAtom | None
     _next: int
     _missed: bool
 
@@ -59,7 +59,7 @@ class GaborPoint(AmbientPoint):
         self.scale = 1 / (norm(self.b) or 1.0)
         self._kept: KeptSpectra | None = None
 
-    def share(self) -> GaborPoint:
+    def empty_like(self) -> GaborPoint:
         other = object.__new__(GaborPoint)
         other.f, other.atoms, other.x0 = self.f, self.atoms, self.x0
         other.counts, other.ledger = self.counts, self.ledger
@@ -67,7 +67,7 @@ class GaborPoint(AmbientPoint):
         other.x = other.image = np.empty_like(self.x)
         other.base = np.zeros_like(self.x)
         other.coef = np.zeros(self.ledger.size, self.coef.dtype)
-        other._changed()
+        other._invalidate()
         return other
 
     def arrays(self) -> dict[str, Array]:
@@ -83,17 +83,17 @@ class GaborPoint(AmbientPoint):
         self.x[...] = base
         self._compute(since)
         for place in range(since, len(self.coef)):
-            self.steepest()
-            self._offered = self.ledger.atom(place)
+            self.lmo()
+            self._candidate = self.ledger.atom(place)
             self._follow(-float(self.coef[place]))
 
     def _rows(self, x: Array) -> Array:
         return x.reshape(-1, self.atoms.length)
 
-    def _changed(self) -> None:
-        super()._changed()
+    def _invalidate(self) -> None:
+        super()._invalidate()
         self.since[0] = NEVER
-        self._value = self._offered = None
+        self._value = self._candidate = None
         self._missed = False
 
     # What f says here -----------------------------------------------------------------------
@@ -103,29 +103,29 @@ class GaborPoint(AmbientPoint):
             self._value = super().value()
         return self._value
 
-    def slope(self, z: Atom) -> float:
+    def correlation(self, z: Atom) -> float:
         span, samples = self.atoms.samples(z)
         return -float(np.vdot(self.b[:, span] - self._rows(self.x)[:, span], samples))
 
-    def slope_along(self, gamma: float, z: Atom) -> float:
-        return self.slope(z) - gamma
+    def derivative_along(self, gamma: float, z: Atom) -> float:
+        return self.correlation(z) - gamma
 
     def value_along(self, gamma: float, z: Atom) -> float:
-        return self.value() - gamma * (self.slope(z) - 0.5 * gamma)
+        return self.value() - gamma * (self.correlation(z) - 0.5 * gamma)
 
     def curvature(self, z: Atom) -> float:
         return 1.0
 
-    def steepest(self) -> tuple[Atom, float]:
+    def lmo(self) -> tuple[Atom, float]:
         self.counts.oracle_calls += 1
-        self.count_look()
+        self.count_evaluation()
         if self.since[0] == NEVER:
             self._compute(self.ledger.size)
         z, slope = self._best()
-        self._offered, self._slope = z, slope
+        self._candidate, self._slope = z, slope
         return z, slope
 
-    def largest_slope(self) -> float:
+    def dual_norm(self) -> float:
         if self.since[0] == NEVER:
             self._compute(self.ledger.size)
         assert self._kept is not None
@@ -145,30 +145,30 @@ class GaborPoint(AmbientPoint):
     def move(self, gamma: float, z: Atom) -> None:
         gamma = float(self.coef.dtype.type(gamma))
         self._add(gamma, z)
-        self._touch()
-        if z is self._offered and len(self.coef) == self._next + 1:
+        self._count_atoms()
+        if z is self._candidate and len(self.coef) == self._next + 1:
             self._follow(gamma)
         else:
             self.atoms.shift(self.x, gamma, z)
-            self._changed()
+            self._invalidate()
 
     def _follow(self, gamma: float) -> None:
         """x ← x − γz along the atom that was found best, and what that does to coefficients."""
         assert self._kept is not None
-        assert self._offered is not None
-        s, n, m, amplitudes = self._offered
+        assert self._candidate is not None
+        s, n, m, amplitudes = self._candidate
         atoms, a = self.atoms, -gamma * amplitudes
         kernels.add(atoms.frames, self._rows(self.x), (s, n, m), a)
         kernels.take_off(atoms.frames, atoms.overlaps, self._kept, (s, n, m), self.scale * a)
         self._value = max(0.0, self.value() - gamma * self._slope + 0.5 * gamma**2)
-        super()._changed()
-        self._offered, self._next = None, self._next + 1
+        super()._invalidate()
+        self._candidate, self._next = None, self._next + 1
 
     def shift(self, gamma: float, direction: Shift) -> None:
-        self._fit()
+        self._grow()
         self.x -= gamma * direction["x"]
         self.coef -= gamma * direction["coef"]
-        self._changed()
+        self._invalidate()
 
     def refresh(self) -> None:
         if self.since[0] != NEVER:
@@ -214,7 +214,7 @@ class GaborPoint(AmbientPoint):
             kernels.look_through(self.atoms.frames, self._kept, s, *leaves)
         np.copyto(self.base, self.x)
         self.since[0] = self._next = since
-        self._value, self._offered, self._missed = super().value(), None, False
+        self._value, self._candidate, self._missed = super().value(), None, False
 
     def _renew(self, s: int, n: int) -> None:
         """The coefficients of all frames that meet a frame, from x."""
@@ -243,7 +243,7 @@ class GaborPoint(AmbientPoint):
     def assemble(self, atoms: AtomSet, origin: Array, weights: Array, places: Array) -> Array:
         x = origin.astype(np.float64)
         if len(places):
-            seen = [self.ledger.seen[k] for k in places.tolist()]
+            seen = [self.ledger.registered[k] for k in places.tolist()]
             amplitudes = weights.astype(np.float64)[:, None] * [z.amplitudes for z in seen]
             found = np.array([z[:3] for z in seen], np.int64)
             kernels.add_all(self.atoms.frames, self._rows(x), found, amplitudes)
@@ -257,5 +257,5 @@ class GaborPoint(AmbientPoint):
             spectra = np.stack([block.spectra for block in blocks]).view(rest.dtype)
             best = max(best, kernels.peak(spectra, weights))
         slope = sqrt(best) / self.scale
-        self._missed = self.since[0] != NEVER and slope > 2 * self.largest_slope()
+        self._missed = self.since[0] != NEVER and slope > 2 * self.dual_norm()
         return slope

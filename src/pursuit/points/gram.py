@@ -18,7 +18,7 @@ GRAM_BYTES = 2**28
 class Gram:
     """What the points of a run over a quadratic share: f at x0, and rows of G = Z H Zᵀ.
 
-    `known` says which rows there are. One is computed when a step first needs it, by itself and
+    `has_row` says which rows there are. One is computed when a step first needs it, by itself and
     always in the same way, so that a resumed run finds the same bits.
     """
 
@@ -29,15 +29,15 @@ class Gram:
         self.value = f.value(x0)
         self.correlations = atoms.correlate(f.gradient(x0)).astype(self.dtype, copy=False)
         self.rows: Array = np.empty((n, n), self.dtype)
-        self.known = np.zeros(n, np.bool_)
-        self._unknown = n
+        self.has_row = np.zeros(n, np.bool_)
+        self._n_missing = n
 
     def row(self, j: int) -> Array:
         """⟨z_i, H z_j⟩ for every i."""
-        if not self.known[j]:
+        if not self.has_row[j]:
             self.rows[j] = self.atoms.correlate(self.f.pull(self.f.atom_image(self.atoms, j)))
-            self.known[j] = True
-            self._unknown -= 1
+            self.has_row[j] = True
+            self._n_missing -= 1
             self.counts.setup += 1
         row: Array = self.rows[j]
         return row
@@ -45,7 +45,7 @@ class Gram:
     def apply(self, weights: Array) -> Array:
         """G · weights, through the rows of its non-zero entries."""
         places = np.flatnonzero(weights)
-        for j in places.tolist() if self._unknown else ():
+        for j in places.tolist() if self._n_missing else ():
             self.row(j)
         # What is computed depends on the weights alone, not on the rows known so far.
         if len(places) == len(weights):
@@ -64,20 +64,20 @@ class GramPoint(CombiningPoint):
         self.gram = Gram(f, atoms, x0, self.counts)
         self.coef = np.zeros(len(atoms), self.gram.dtype)
         self.s = self.gram.correlations.copy()
-        self._changed()
+        self._invalidate()
 
-    def share(self) -> GramPoint:
+    def empty_like(self) -> GramPoint:
         other = object.__new__(GramPoint)
         other.f, other.atoms, other.gram = self.f, self.atoms, self.gram
         other.counts, other.ledger = self.counts, self.ledger
         other.coef, other.s = np.empty_like(self.coef), np.empty_like(self.s)
-        other._changed()
+        other._invalidate()
         return other
 
     def arrays(self) -> dict[str, Array]:
         return {"coef": self.coef, "s": self.s}
 
-    def _fit(self) -> None:
+    def _grow(self) -> None:
         pass
 
     @property
@@ -92,31 +92,31 @@ class GramPoint(CombiningPoint):
     def value_along(self, gamma: float, z: Atom) -> float:
         return self.value() - gamma * (float(self.s[z]) - 0.5 * gamma * self.curvature(z))
 
-    def slope(self, z: Atom) -> float:
-        if not self.looked:
-            self._touch()
+    def correlation(self, z: Atom) -> float:
+        if not self.is_evaluated:
+            self._count_atoms()
         return float(self.s[z])
 
-    def slopes(self, places: Array) -> Array:
-        if not self.looked:
-            self._touch(len(places))
+    def correlations_at(self, places: Array) -> Array:
+        if not self.is_evaluated:
+            self._count_atoms(len(places))
         return self.s[places]
 
-    def slope_along(self, gamma: float, z: Atom) -> float:
+    def derivative_along(self, gamma: float, z: Atom) -> float:
         return float(self.s[z]) - gamma * self.curvature(z)
 
-    def steepest(self) -> tuple[Atom, float]:
+    def lmo(self) -> tuple[Atom, float]:
         self.counts.oracle_calls += 1
-        self.count_look()
+        self.count_evaluation()
         c = self.atoms.admissible(self.s, self.coef)
         z = int(np.abs(c).argmax())
         return z, float(c[z])
 
     def correlations(self) -> Array:
-        self.count_look()
+        self.count_evaluation()
         return self.s
 
-    def largest_slope(self) -> float:
+    def dual_norm(self) -> float:
         return float(np.abs(self.atoms.admissible(self.s, self.coef)).max())
 
     def curvature(self, z: Atom) -> float:
@@ -125,14 +125,14 @@ class GramPoint(CombiningPoint):
     def move(self, gamma: float, z: Atom) -> None:
         self.coef[z] -= gamma
         self.s -= gamma * self.gram.row(z)
-        self._touch()
-        self.looked = False
+        self._count_atoms()
+        self.is_evaluated = False
 
     def move_all(self, gammas: Array, places: Array, effects: Array) -> None:
         self.coef[places] -= gammas
         self.s -= times(effects.T, gammas)
-        self._touch(len(places))
-        self.looked = False
+        self._count_atoms(len(places))
+        self.is_evaluated = False
 
     def gather(self, weights: Array) -> Shift:
         self._count_combination()
@@ -147,7 +147,7 @@ class GramPoint(CombiningPoint):
             weights = self.coef[places].astype(np.float64)
             x = self.gram.x0 + self.atoms.combine_some(weights, places)
         self.s[...] = self.atoms.correlate(self.f.gradient(x))
-        self._changed()
+        self._invalidate()
 
 
 def as_gram(point: Point) -> GramPoint | None:

@@ -28,7 +28,7 @@ class Ledger:
 
     atoms: AtomSet
     finite: FiniteAtoms | None = field(init=False)
-    seen: list[Atom] = field(default_factory=list)
+    registered: list[Atom] = field(default_factory=list)
     places: dict[int, int] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -36,33 +36,33 @@ class Ledger:
 
     @property
     def size(self) -> int:
-        return len(self.seen) if self.finite is None else len(self.finite)
+        return len(self.registered) if self.finite is None else len(self.finite)
 
     @property
     def handles(self) -> Sequence[Atom]:
         """The atoms of all entries."""
-        return self.seen if self.finite is None else range(len(self.finite))
+        return self.registered if self.finite is None else range(len(self.finite))
 
     def place(self, z: Atom) -> int:
         """The entry of an atom."""
         if self.finite is not None:
             return int(z)
-        # `seen` keeps every handle alive, so its identity is its own.
-        place = self.places.setdefault(id(z), len(self.seen))
-        if place == len(self.seen):
-            self.seen.append(z)
+        # `registered` keeps every handle alive, so its identity is its own.
+        place = self.places.setdefault(id(z), len(self.registered))
+        if place == len(self.registered):
+            self.registered.append(z)
         return place
 
     def atom(self, place: int) -> Atom:
         """The atom of an entry."""
-        return self.seen[place] if self.finite is None else place
+        return self.registered[place] if self.finite is None else place
 
     def atoms_at(self, places: Array) -> list[Atom]:
         """The atoms of some entries."""
         listed: list[int] = places.tolist()
-        return listed if self.finite is not None else [self.seen[place] for place in listed]
+        return listed if self.finite is not None else [self.registered[place] for place in listed]
 
     def restore(self, handles: list[Atom]) -> None:
-        self.seen[:] = handles
+        self.registered[:] = handles
         self.places.clear()
         self.places.update({id(z): k for k, z in enumerate(handles)})

@@ -30,7 +30,7 @@ class LocalPoint(Point):
 
     atoms: LocalAtoms
     f: SquaredDistance
-    local = True
+    is_local = True
 
     def __init__(self, f: SquaredDistance, atoms: LocalAtoms, x0: Array) -> None:
         self.f, self.atoms, self.x0 = f, atoms, x0
@@ -42,17 +42,17 @@ class LocalPoint(Point):
 
     def _begin(self, gradient: Array, s: Array) -> None:
         self.residual, self.s, self.kept = gradient, s, kernels.planted(s)
-        self.notes = np.zeros(7)
+        self.log = np.zeros(7)
         self.coefs = _opened(np.empty(0, np.int64), np.empty(0, s.dtype), 64)
-        self.looked = False
+        self.is_evaluated = False
         self._measure()
 
     def _measure(self) -> None:
         """The value and the maxima of what is kept."""
-        self.notes[kernels.VALUE] = half_square(self.residual)
+        self.log[kernels.VALUE] = half_square(self.residual)
         kernels.fill(self.kept)
 
-    def share(self) -> LocalPoint:
+    def empty_like(self) -> LocalPoint:
         other = object.__new__(type(self))
         other.f, other.atoms, other.x0 = self.f, self.atoms, self.x0
         other.counts, other.ledger = self.counts, self.ledger
@@ -60,7 +60,7 @@ class LocalPoint(Point):
         return other
 
     def arrays(self) -> dict[str, Array]:
-        met, value = int(self.notes[kernels.MET]), self.notes[kernels.VALUE : kernels.VALUE + 1]
+        met, value = int(self.log[kernels.MET]), self.log[kernels.VALUE : kernels.VALUE + 1]
         atoms, weights, _ = self.coefs
         stored = {"atoms": atoms[:met], "weights": weights[:met], "value": value}
         return {**stored, "gradient": self.residual, "s": self.s}
@@ -70,12 +70,12 @@ class LocalPoint(Point):
             raise InputError("a point of another kind was stored; expected a run of the same set")
         weights = arrays["weights"]
         self.coefs = _opened(arrays["atoms"], weights, 64)
-        self.notes[kernels.VALUE] = arrays["value"][0]
-        self.notes[kernels.SUPPORT] = np.count_nonzero(weights)
-        self.notes[kernels.MET] = len(weights)
+        self.log[kernels.VALUE] = arrays["value"][0]
+        self.log[kernels.SUPPORT] = np.count_nonzero(weights)
+        self.log[kernels.MET] = len(weights)
         self.residual[...], self.s[...] = arrays["gradient"], arrays["s"]
         kernels.fill(self.kept)
-        self._changed()
+        self._invalidate()
 
     # How the gradient is laid out -------------------------------------------------------
 
@@ -93,15 +93,15 @@ class LocalPoint(Point):
         return x
 
     def value(self) -> float:
-        return float(self.notes[kernels.VALUE])
+        return float(self.log[kernels.VALUE])
 
-    def slope(self, z: Atom) -> float:
+    def correlation(self, z: Atom) -> float:
         return float(self.s[z])
 
-    def slopes(self, places: Array) -> Array:
+    def correlations_at(self, places: Array) -> Array:
         return self.s[places]
 
-    def steepest(self) -> tuple[Atom, float]:
+    def lmo(self) -> tuple[Atom, float]:
         self.counts.oracle_calls += 1
         z = int(kernels.largest(self.kept))
         return z, float(self.s[z])
@@ -109,7 +109,7 @@ class LocalPoint(Point):
     def correlations(self) -> Array:
         return self.s
 
-    def largest_slope(self) -> float:
+    def dual_norm(self) -> float:
         return abs(float(self.s[kernels.largest(self.kept)]))
 
     def curvature(self, z: Atom) -> float:
@@ -119,12 +119,12 @@ class LocalPoint(Point):
 
     @property
     def used(self) -> Array:
-        met = int(self.notes[kernels.MET])
+        met = int(self.log[kernels.MET])
         used: Array = np.sort(self.coefs.atoms[:met][self.coefs.weights[:met] != 0])
         return used
 
     def weights(self, places: Array) -> Array:
-        met = int(self.notes[kernels.MET])
+        met = int(self.log[kernels.MET])
         order = np.argsort(self.coefs.atoms[:met])
         known = self.coefs.atoms[order]
         where = np.searchsorted(known, places)
@@ -146,18 +146,18 @@ class LocalPoint(Point):
 
     @property
     def support(self) -> int:
-        return int(self.notes[kernels.SUPPORT])
+        return int(self.log[kernels.SUPPORT])
 
     # Changing it ------------------------------------------------------------------------
 
     def move(self, gamma: float, z: Atom) -> None:
         step = self.s.dtype.type(gamma)
         fall = float(step) * (float(self.s[z]) - 0.5 * float(step) * self.curvature(z))
-        self.room(1)
+        self.reserve(1)
         self._take(step, z)
-        kernels.note(self.coefs, self.notes, z, step, fall)
-        self._touch(round(self.atoms.crowding))
-        self.looked = False
+        kernels.note(self.coefs, self.log, z, step, fall)
+        self._count_atoms(round(self.atoms.crowding))
+        self.is_evaluated = False
 
     def move_all(self, gammas: Array, places: Array, effects: Array) -> None:
         steps, weights = gammas.astype(self.s.dtype), self.weights(places)
@@ -172,9 +172,9 @@ class LocalPoint(Point):
         places, products = self.atoms.overlaps(z)
         kernels.take(self.kept, places, products.astype(self.s.dtype, copy=False), gamma)
 
-    def room(self, atoms: int) -> None:
+    def reserve(self, atoms: int) -> None:
         """Make room to note so many more atoms."""
-        met = int(self.notes[kernels.MET])
+        met = int(self.log[kernels.MET])
         if met + atoms > len(self.coefs.atoms):
             self.coefs = _opened(self.coefs.atoms[:met], self.coefs.weights[:met], met + atoms)
 
@@ -185,10 +185,10 @@ class LocalPoint(Point):
         self.residual[...] = self._laid_out(gradient)
         self.s[...] = self.atoms.correlate(gradient)
         self._measure()
-        self._changed()
+        self._invalidate()
 
     @property
-    def steadiness(self) -> int:
+    def refresh_factor(self) -> int:
         # A step changes one correlation in so many: as much longer do they stay true.
         return max(1, int(len(self.atoms) / self.atoms.crowding))
 
@@ -230,9 +230,9 @@ class ShiftsPoint(LocalPoint):
         kernels.move(self.kept, self.windows, self.residual, z, gamma)
 
     def move_all(self, gammas: Array, places: Array, effects: Array) -> None:
-        self.room(len(places))
+        self.reserve(len(places))
         kept = (self.kept, self.windows, self.residual, self.coefs)
-        steps = (self.atoms.squares, places, gammas.astype(self.s.dtype), self.notes)
+        steps = (self.atoms.squares, places, gammas.astype(self.s.dtype), self.log)
         kernels.move_all(*kept, *steps)
-        self._touch(len(places) * round(self.atoms.crowding))
-        self.looked = False
+        self._count_atoms(len(places) * round(self.atoms.crowding))
+        self.is_evaluated = False

@@ -98,7 +98,7 @@ class Steepest(Direction):
         quality = run.problem.atoms.quality
 
         def choose(x: Point) -> Choice:
-            z, c = x.steepest()
+            z, c = x.lmo()
             return Choice(z, c, abs(c) / quality)
 
         return choose
@@ -159,7 +159,7 @@ def _near(run: Run, purpose: str, delta: float) -> Choose:
         asked.times += 1
         gradient, rng = x.gradient(), np.random.default_rng([run.seed, asked.times])
         x.counts.oracle_calls += 1
-        x.count_look()
+        x.count_evaluation()
         z, bound = x.atoms.near_lmo(gradient, delta, rng)
         return Choice(z, x.atoms.inner(gradient, z), bound)
 
@@ -191,7 +191,7 @@ class Subset(Direction):
         def choose(x: Point) -> Choice:
             x.counts.oracle_calls += 1
             places = draw()
-            c = atoms.admissible(x.slopes(places), x.weights(places), places)
+            c = atoms.admissible(x.correlations_at(places), x.weights(places), places)
             best = int(np.argmax(np.abs(c)))
             return Choice(int(places[best]), float(c[best]), nan)
 
@@ -229,7 +229,7 @@ class Random(Direction):
 
         def choose(x: Point) -> Choice:
             z = draw()
-            return Choice(z, x.slope(z), nan)
+            return Choice(z, x.correlation(z), nan)
 
         return choose
 
@@ -266,7 +266,7 @@ class Cyclic(Direction):
 
         def choose(x: Point) -> Choice:
             z = run.t % n
-            return Choice(z, x.slope(z), nan)
+            return Choice(z, x.correlation(z), nan)
 
         return choose
 
@@ -300,7 +300,7 @@ class Shuffled(Direction):
 
         def choose(x: Point) -> Choice:
             z = int(draw())
-            return Choice(z, x.slope(z), nan)
+            return Choice(z, x.correlation(z), nan)
 
         return choose
 
@@ -334,7 +334,7 @@ class Replay(Direction):
             if run.t >= len(listed):
                 raise self._over()
             z = listed[run.t]
-            return Choice(z, x.slope(z), nan)
+            return Choice(z, x.correlation(z), nan)
 
         return choose
 

@@ -230,7 +230,7 @@ class FixedNuStepper(Stepper):
         self.L, self.nu, _ = self.blending
         self._improve = advance.start(run)
         self._probe = None if rule.probe is None else rule.probe.start(run, "probes")
-        self.x, self.v, self.y = x, x.copy(), x.share()  # x_0 = v_0; room for y
+        self.x, self.v, self.y = x, x.copy(), x.empty_like()  # x_0 = v_0; room for y
         self.memory = run.remember("momentum", Beta())  # β_0 = 0
 
     @property

@@ -86,7 +86,7 @@ class ColumnPair:
             np.add(v.x, theta * memory.b, out=x.x)
             np.add(v.coef, theta * memory.b, out=x.coef)
             np.add(v.image, theta * memory.image, out=x.image)
-            x.moved()
+            x.invalidate()
             memory.seen = True
         return x
 
@@ -105,11 +105,11 @@ class ColumnPair:
         notes[kernels.THETA], notes[kernels.BETA] = memory.theta, memory.beta
         b = kernels.ColumnPlace(memory.b, memory.b, memory.image)
         kernels.descend_accelerated(
-            v.model, self._bounds, stiffness, v.place, b, picks, 1 / n, notes
+            v.model, self._bounds, stiffness, v.iterate, b, picks, 1 / n, notes
         )
         memory.theta, memory.beta = float(notes[kernels.THETA]), float(notes[kernels.BETA])
         memory.seen = False
-        v.moved()
+        v.invalidate()
         v.counts.products = float(notes[kernels.PRODUCTS])
         self._pick.skip(self._run, "picks", len(picks))
         atom, gamma, c, _, gain = notes[kernels.ATOM : kernels.USED].tolist()

@@ -70,11 +70,11 @@ class TiltedPoint:
     def __getattr__(self, name: str) -> Any:
         return getattr(self._x, name)
 
-    def slope(self, z: Atom) -> float:
-        return self._x.slope(z) + self._tilt
+    def correlation(self, z: Atom) -> float:
+        return self._x.correlation(z) + self._tilt
 
-    def slope_along(self, gamma: float, z: Atom) -> float:
-        return self._x.slope_along(gamma, z) + self._tilt
+    def derivative_along(self, gamma: float, z: Atom) -> float:
+        return self._x.derivative_along(gamma, z) + self._tilt
 
     def value_along(self, gamma: float, z: Atom) -> float:
         return self._x.value_along(gamma, z) - self._tilt * gamma

@@ -36,7 +36,7 @@ def slopes_of_all(direction: Direction, choose: Choose, problem: Problem) -> Cho
     def chosen(x: Point) -> Choice:
         z, c, slope = choose(x)
         if not direction.blind:  # what it gives may be anything that it has seen
-            c = x.slope(z)
+            c = x.correlation(z)
         return Choice(z, pieces.slope(z, c, float(x.coef[z])), slope)
 
     return chosen

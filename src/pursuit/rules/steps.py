@@ -18,7 +18,7 @@ from pursuit.base.errors import InputError
 from pursuit.base.tolerances import tolerances
 from pursuit.base.validation import Array, positive, shown
 from pursuit.objectives.problem import Problem
-from pursuit.points.base import Bending, Point
+from pursuit.points.base import LocalCurvature, Point
 from pursuit.rules.line_search import Line, by_values
 from pursuit.rules.memory import Memory
 from pursuit.rules.pieces import TiltedPoint
@@ -317,7 +317,7 @@ class Newton(Step):
             return ExactLineSearch().curvatures(run)
         if model is None or model.growth == inf:
             return None
-        return lambda x, z, slope: damped(x.bending(z), abs(slope))
+        return lambda x, z, slope: damped(x.local_curvature(z), abs(slope))
 
     def start(self, run: Run) -> Measure:
         f = run.problem.f
@@ -430,7 +430,7 @@ def downhill(x: Point, z: Atom, c: float, h: float = inf) -> Line:
     """The rate at which f falls along z from x, in the direction in which it does."""
     side = copysign(1.0, c)
     flat = tolerances(x.coef.dtype).line
-    return Line(lambda tau: side * x.slope_along(side * tau, z), abs(c), h, flat)
+    return Line(lambda tau: side * x.derivative_along(side * tau, z), abs(c), h, flat)
 
 
 def _vertex(x: Point, z: Atom, c: float) -> tuple[float, float]:
@@ -449,31 +449,31 @@ def flat(x: Point, z: Atom, c: float) -> tuple[float, float]:
 
 
 def _newton(x: Point, z: Atom, c: float) -> tuple[float, float]:
-    bend = x.bending(z)
-    if c == 0 or bend.most == 0:
+    curvature = x.local_curvature(z)
+    if c == 0 or curvature.upper == 0:
         return 0.0, 0.0
-    if bend.growth < inf:
-        h = damped(bend, abs(c))
+    if curvature.growth < inf:
+        h = damped(curvature, abs(c))
         return c / h, c * c / (2 * h)
-    safe = c * c / (2 * bend.most)
-    if 0 < bend.here < ALIKE * bend.most:
-        gamma = c / bend.here
-        there = x.slope_along(gamma, z)
+    safe = c * c / (2 * curvature.upper)
+    if 0 < curvature.value < ALIKE * curvature.upper:
+        gamma = c / curvature.value
+        there = x.derivative_along(gamma, z)
         # f(x) ≥ f(x − γz) + ⟨∇f(x − γz), γz⟩ + (the change of the slope)²/(2 most)
-        proved = gamma * there + (c - there) * ((c - there) / (2 * bend.most))
+        proved = gamma * there + (c - there) * ((c - there) / (2 * curvature.upper))
         if proved >= safe * (1 - NEARLY):
             return gamma, proved
-    return c / bend.most, safe
+    return c / curvature.upper, safe
 
 
-def damped(bend: Bending, slope: float) -> float:
+def damped(curvature: LocalCurvature, slope: float) -> float:
     """h so that f is below its parabola of bend h as far as a step against a slope leads."""
-    if bend.growth == 0:
-        return bend.here
-    if bend.here == 0:
-        return min(bend.growth * slope, bend.most)
-    s = bend.growth * slope / bend.here
-    return min(bend.here * s / log1p(s) if s > SLIGHT else bend.here, bend.most)
+    if curvature.growth == 0:
+        return curvature.value
+    if curvature.value == 0:
+        return min(curvature.growth * slope, curvature.upper)
+    s = curvature.growth * slope / curvature.value
+    return min(curvature.value * s / log1p(s) if s > SLIGHT else curvature.value, curvature.upper)
 
 
 def from_bounds(h: Array) -> Measure:

@@ -113,7 +113,7 @@ def compiled_steps(
         # No bounds: Newton's steps.
         bounds = np.empty(0) if step.newton else column_bounds(step, run.problem)
         return None if bounds is None else ColumnSteps(run, stepper, pick, bounds)
-    if x.local and x.atoms.form is AtomForm.SHIFTS and method.momentum.alone:
+    if x.is_local and x.atoms.form is AtomForm.SHIFTS and method.momentum.alone:
         bounds = _bounds_of_shifts(run, stepper, step)
         return None if bounds is None else ShiftSteps(run, stepper, pick, bounds)
     blending = stepper.blending
@@ -204,7 +204,7 @@ class GramSteps(CompiledSteps):
             gram, (L, nu, _) = self._x.gram, self._blending
             atoms = min(limits.n_nonzero, len(self._bounds) + 1)
             self._made = (
-                IterationRules(gram.rows, gram.known, self._bounds, self._work, L, nu),
+                IterationRules(gram.rows, gram.has_row, self._bounds, self._work, L, nu),
                 Ends(limits.dual_norm, atoms, limits.value - gram.value, gram.correlations),
             )
         return self._made
@@ -222,7 +222,7 @@ class GramSteps(CompiledSteps):
         """Return those along the atoms whose rows are known; inf, for no step, where f is flat."""
         gram = self._x.gram
         diagonal = gram.rows.diagonal()
-        return np.where(gram.known & (diagonal > 0), diagonal, inf)
+        return np.where(gram.has_row & (diagonal > 0), diagonal, inf)
 
     @property
     def _x(self) -> GramPoint:
@@ -269,7 +269,7 @@ class ColumnSteps(CompiledSteps):
         log[kernels.PRODUCTS] = x.counts.products
         log[kernels.USED] = x.support if limits.n_nonzero else 0
         atoms = limits.n_nonzero or n + 1
-        rules = self._penalties, self._bounds, x.place
+        rules = self._penalties, self._bounds, x.iterate
         if self._exact:
             kept, ends = self._sample_gradients(x), (most, atoms, limits.dual_norm)
             steps = kernels.descend_steepest(
@@ -277,7 +277,7 @@ class ColumnSteps(CompiledSteps):
             )
         else:
             steps = kernels.descend(x.model, *rules, picks, atoms, 1 / n, log)
-        x.moved()
+        x.invalidate()
         x.counts.products = float(log[kernels.PRODUCTS])
         atom, gamma, c_z, dual_norm, gain = log[kernels.ATOM : kernels.USED].tolist()
         return int(steps), Progress(int(atom), gamma, c_z, dual_norm if self._exact else nan, gain)
@@ -327,15 +327,15 @@ class ShiftSteps(CompiledSteps):
         from pursuit.kernels import local as kernels
 
         x = _shifts(self._stepper)
-        x.room(most)
-        x.notes[kernels.PRODUCTS] = x.counts.products
+        x.reserve(most)
+        x.log[kernels.PRODUCTS] = x.counts.products
         work = round(x.atoms.crowding) / len(x.atoms)
         ends = kernels.LocalEnds(limits.dual_norm, limits.value, limits.n_nonzero, work)
         kept = (x.kept, x.windows, x.residual, x.coefs)
         rules = (self._bounds, x.atoms.squares)
-        steps = kernels.pursue(*kept, *rules, picks, most, ends, x.notes)
-        x.looked, x.counts.products = False, float(x.notes[kernels.PRODUCTS])
-        return int(steps), self._progress(*x.notes[: kernels.VALUE].tolist())
+        steps = kernels.pursue(*kept, *rules, picks, most, ends, x.log)
+        x.is_evaluated, x.counts.products = False, float(x.log[kernels.PRODUCTS])
+        return int(steps), self._progress(*x.log[: kernels.VALUE].tolist())
 
 
 def _bounds_of_shifts(run: Run, stepper: Stepper, step: Step) -> Array | None:

@@ -194,7 +194,7 @@ class RunState:
         x = self.stepper.x
         counts = x.counts
         work = (counts.oracle_calls, counts.products)
-        return TraceRow(self.t, self.seconds, x.total(), x.largest_slope(), self.support, *work)
+        return TraceRow(self.t, self.seconds, x.total(), x.dual_norm(), self.support, *work)
 
     # What a checkpoint stores -------------------------------------------------------------
 
@@ -212,7 +212,7 @@ class RunState:
             "last": [self.last.gamma, self.last.slope],
             "criteria": [self.best_value, self.n_increases, self.refreshed_dual_norm],
             "counts": dict(vars(x.counts)),
-            "looked": {name: point.looked for name, point in points.items()},
+            "evaluated": {name: point.is_evaluated for name, point in points.items()},
             "memory": {name: without_arrays(values) for name, values in memories.items()},
             "streams": {name: stream.state() for name, stream in run.streams.items()},
         }
@@ -227,7 +227,7 @@ class RunState:
         if copy.path is not None:
             arrays |= join({"path": pack_path(copy.path)})
         if x.ledger.finite is None:
-            arrays["atoms"] = x.atoms.pack(x.ledger.seen[: copy.atoms])
+            arrays["atoms"] = x.atoms.pack(x.ledger.registered[: copy.atoms])
         identity = {"rng": self.problem.seed, "fingerprint": self.problem.fingerprint}
         return State(arrays, copy.numbers | identity)
 
@@ -263,8 +263,8 @@ class RunState:
             memory.restore(memories[name] | copies)
         for name, point in stepper.points().items():
             point.restore(arrays[name])
-            if numbers["looked"][name]:
-                point.looked = True  # which was counted then
+            if numbers["evaluated"][name]:
+                point.is_evaluated = True  # which was counted then
                 if point.ledger.finite is not None:
                     point.correlations()
         if self.path is not None:
@@ -285,7 +285,7 @@ def initialize(problem: PreparedProblem, gram_bytes: int | None) -> RunState:
     value = x.total()
     if not isfinite(value):
         raise InputError(f"f: the value at the start is {value}; expected a finite number")
-    dual_norm = x.largest_slope()
+    dual_norm = x.dual_norm()
     if dual_norm == inf:
         raise InputError("f: the slope at the start is inf; expected a finite number")
     return RunState(
@@ -296,7 +296,7 @@ def initialize(problem: PreparedProblem, gram_bytes: int | None) -> RunState:
         coef0=coef0,
         initial_value=value,
         initial_dual_norm=dual_norm,
-        refresh_every=REFRESH * x.steadiness,
+        refresh_every=REFRESH * x.refresh_factor,
         best_value=value,
         path={} if method.advance.keeps_path else None,
     )

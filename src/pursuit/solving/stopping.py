@@ -186,7 +186,7 @@ class StoppingCriteria:
         if isnan(dual_norm):  # directions are random: the dual norm is computed now and then
             return None if state.t % self._sampled_every else self._sampled(state)
         has_moved = gamma != 0
-        updated = state.stepper.x.largest_slope()
+        updated = state.stepper.x.dual_norm()
         if has_moved and not updated <= self._threshold:
             return None
         true, quality = state.evaluation.dual_norm, state.problem.problem.atoms.quality
@@ -200,7 +200,7 @@ class StoppingCriteria:
         return self._at_rest(state, true, not has_moved and true <= max(2 * updated, rounding))
 
     def _sampled(self, state: RunState) -> Termination | None:
-        if not self._tol or state.stepper.x.largest_slope() > self._threshold:
+        if not self._tol or state.stepper.x.dual_norm() > self._threshold:
             return None
         return self._converged(state) if state.evaluation.dual_norm <= self._threshold else None
 

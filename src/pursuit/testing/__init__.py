@@ -631,10 +631,10 @@ def _keeps_promises(rules: Method, f: Objective, atoms: AtomSet, seed: int) -> N
     stepper = rules.momentum.start(run, rules.advance, x)
     first = value = x.value()
     for _ in range(30):
-        steepest = x.largest_slope()
+        steepest = x.dual_norm()
         progress = stepper.step()
         run.t += 1
-        now, steepest = stepper.x.value(), min(steepest, stepper.x.largest_slope())
+        now, steepest = stepper.x.value(), min(steepest, stepper.x.dual_norm())
         _hold(
             value - now >= progress.decrease - DOUBLE.slope * max(abs(first), abs(value)),
             rules,
@@ -658,7 +658,7 @@ def _keeps_to_bounds(rules: Method, f: Objective, atoms: AtomSet, seed: int) -> 
         return
     measure, x = step.start(run), rules.advance.point(run.problem, np.zeros(f.shape))
     for z, h in enumerate(bounds.tolist()):
-        c = x.slope(z)
+        c = x.correlation(z)
         gamma, _ = measure(x, z, c)
         same = gamma == c / h or (step.exact and abs(gamma * h - c) <= DOUBLE.input * abs(c))
         _hold(
@@ -678,7 +678,7 @@ def _keeps_to_picks(rules: Method, f: Objective, atoms: AtomSet, seed: int) -> N
     choose, x = direction.start(run), rules.advance.point(run.problem, np.zeros(f.shape))
     for run.t in range(20):
         said = direction.ahead(run, "picks", 1).tolist()
-        said = [x.steepest()[0]] if direction.exact else said
+        said = [x.lmo()[0]] if direction.exact else said
         z, c, _ = choose(x)
         _hold(
             not said or z == said[0],
