@@ -33,7 +33,7 @@ from pursuit.solving.problem import PointEvaluation, PreparedProblem
 
 REFRESH = 1000
 """Iterations between two recomputations of what steps keep up to date, where a step changes all of
-it; times the `steadiness` of a point, where it does not."""
+it; times the `refresh_factor` of a point, where it does not."""
 SAVE_SECONDS = 30.0
 """Time between two checkpoints of a long run."""
 SMALL_STATE = 2**18
