@@ -24,6 +24,8 @@ products with data are ordinary numbers."""
 def largest_magnitudes(array: Any, axis: int | tuple[int, ...] | None = None) -> Array:
     """Return the largest absolute value of an array or sparse array, or of each of its slices."""
     if hasattr(array, "tocsr"):
+        if axis is None and array.format in ("csr", "csc"):
+            return largest_magnitudes(array.data)  # without a copy of the indices
         array = abs(array)
         largest = array.max(axis=axis)
         return np.asarray(largest.toarray().ravel() if hasattr(largest, "toarray") else largest)

@@ -184,10 +184,10 @@ def check_rows(name: str, row: str, rows: Array, norm2: Array, first: int = 0) -
     is the number of the first row.
     """
     least, most = RANGE[rows.dtype]
-    sure = (norm2 >= least**2 * rows.shape[1]) & (norm2 <= most**2)
-    if sure.all():
+    low, high = least**2 * rows.shape[1], most**2
+    if norm2.min(initial=high) >= low and norm2.max(initial=low) <= high:
         return
-    unsure = np.flatnonzero(~sure)
+    unsure = np.flatnonzero(~((norm2 >= low) & (norm2 <= high)))
     for r, i in np.argwhere(~np.isfinite(rows[unsure]))[:1]:
         raise InputError(
             f"{name}: expected finite numbers, got {rows[unsure[r], i]} "

@@ -118,12 +118,10 @@ class Codes:
     ) -> Codes:
         """Return codes of `sizes` atoms each, which `indices` and `values` list one by one;
         `ends` are residual norms, iterations and statuses."""
-        indptr = np.zeros(len(sizes) + 1, np.int64)
-        np.cumsum(sizes, out=indptr[1:])
-        if indptr[-1] <= np.iinfo(np.int32).max:
-            indptr = indptr.astype(np.int32)
-        else:
+        if len(indices) > np.iinfo(np.int32).max:
             indices = indices.astype(np.int64)
+        indptr = np.zeros(len(sizes) + 1, indices.dtype)
+        np.cumsum(sizes, out=indptr[1:])
         residual_norms, iterations, statuses = ends
         arrays = indptr, indices, values, residual_norms, iterations, statuses
         return Codes(*arrays, n_atoms, method, plan)
@@ -339,7 +337,8 @@ class CodesBuffer:
         begin = first * self._width
         self._entries[0][begin : begin + count] = codes.indices
         self._entries[1][begin : begin + count] = codes.values
-        self._sizes[rows], self._counts[place] = codes.sizes, count
+        np.subtract(codes.indptr[1:], codes.indptr[:-1], out=self._sizes[rows], casting="same_kind")
+        self._counts[place] = count
         ends = codes.residual_norms, codes.iterations, codes.statuses
         for array, part in zip(self._ends, ends, strict=True):
             array[rows] = part

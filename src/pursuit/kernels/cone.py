@@ -528,10 +528,16 @@ def _zero(rules: PursuitRules, scratch: ConeScratch, state: BlockState, r: int) 
     It is a difference of products with the signal, in its precision, and of the coefficients with
     products of atoms, in float64.
     """
+    return rules.zero * np.sqrt(state.norm2[r]) + scratch.zero * _weight(state, r)
+
+
+@part
+def _weight(state: BlockState, r: int) -> float:
+    """The sum of the coefficients of atoms at unit norm."""
     weight = 0.0
     for k in range(state.size[r]):
         weight += state.value[r, k]
-    return rules.zero * np.sqrt(state.norm2[r]) + scratch.zero * weight
+    return weight
 
 
 @part
@@ -592,20 +598,27 @@ def _finish(
     scratch: ConeScratch,
     r: int,
 ) -> None:
-    """The code of a signal for the atoms as they are, refined if need be; what it leaves."""
-    shortest = 1.0
+    """The code of a signal for the atoms as they are, refined if need be; what it leaves.
+
+    ‖residual‖² stays the difference of squares while that has its digits: neither the signal nor
+    the fit of an atom is much larger than the residual.
+    """
+    longest = 1.0
     for k in range(state.size[r]):
-        shortest = min(shortest, 1 / (fit.lower[k, k] * fit.lower[k, k]))
-    if shortest <= rules.cancelled:
+        longest = max(longest, fit.lower[k, k])
+    is_near = rules.cancelled * longest * longest >= 1  # atoms nearly depend on each other
+    if is_near:
         _residual2(atoms, length, state, scratch.rest, r)
         _refine(atoms, length, state, fit, scratch.rest, r)
     for k in range(state.size[r]):
         if scratch.single:
             state.value[r, k] = np.float64(np.float32(state.value[r, k]))
-    state.residual2[r] = _residual2(atoms, length, state, scratch.rest, r)
-    zero = _zero(rules, scratch, state, r)
-    if state.residual2[r] <= zero * zero:
-        state.status[r] = CONVERGED
+    weight = _weight(state, r)
+    if is_near or state.residual2[r] <= rules.cancelled * max(state.norm2[r], weight * weight):
+        state.residual2[r] = _residual2(atoms, length, state, scratch.rest, r)
+        zero = _zero(rules, scratch, state, r)
+        if state.residual2[r] <= zero * zero:
+            state.status[r] = CONVERGED
     for k in range(state.size[r]):
         state.value[r, k] /= length[state.chosen[r, k]]
 

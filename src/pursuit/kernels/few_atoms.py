@@ -69,8 +69,8 @@ class FewCodes(NamedTuple):
 
 
 class Tile(NamedTuple):
-    """Scratch for one tile: (n, lanes) first correlations, present ones, coefficients; (lanes)
-    correlations that count as zero, steps, ‖residual‖²."""
+    """Scratch for one tile: (n, lanes) first correlations, present ones, coefficients of the unit
+    atoms; (lanes) correlations that count as zero, steps, ‖residual‖²."""
 
     first: Array
     c: Array
@@ -191,16 +191,21 @@ def _pursue(few: FewAtoms, max_iter: int, tile: Tile) -> None:
 
 @part
 def _subtract_fits(few: FewAtoms, norm2: Array, tile: Tile, start: int, count: int) -> None:
-    """‖residual‖² = ‖x‖² − Σ value_j (c⁰_j + c_j): the definition, multiplied out."""
+    """‖residual‖² = ‖x‖² − Σ value_j (c⁰_j + c_j): the definition, multiplied out.
+
+    In place of the first correlations, which nothing asks for any more, come the coefficients of
+    the atoms as given.
+    """
     lanes = tile.zero.size
     for lane in range(count):
         tile.left2[lane] = norm2[start + lane]
     for j in range(few.rows.shape[0]):
-        row = j * lanes
+        row, scale = j * lanes, few.scale[j]
         for lane in range(count):
             a = np.float64(tile.value[row + lane])
             both = np.float64(tile.first[row + lane]) + np.float64(tile.c[row + lane])
             tile.left2[lane] -= a * both
+            tile.first[row + lane] = a / scale
 
 
 @part
@@ -220,7 +225,7 @@ def _emit(
     for lane in range(count):
         r, before = start + lane, at
         for j in range(n):
-            a = np.float64(tile.value[j * lanes + lane]) / few.scale[j]
+            a = tile.first[j * lanes + lane]
             out.indices[at], out.values[at] = j, a
             at += 1 if a != 0 else 0
         left2, steps = tile.left2[lane], np.int64(tile.steps[lane])

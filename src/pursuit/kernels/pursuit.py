@@ -223,28 +223,35 @@ def descend(c: Array, gamma: float, row: Array) -> Any:
     return at + first(wide(c, at), top)
 
 
+@part
+def residual2(atoms: Atoms, state: BlockState, used: Any, rest: Array, r: int) -> Any:
+    """Return ‖x − Σ value_k z_k‖² of signal r from its definition; `rest` is the residual then."""
+    flat = atoms.rows.reshape(-1)
+    return _subtract(state.x[r], flat, state.chosen[r, :used], state.value[r, :used], rest)
+
+
 @routine
-def residual2(atoms: Atoms, state: BlockState, used: Any, rest: Array, r: int) -> float:
-    """Return ‖x − Σ value_k z_k‖² of signal r from its definition; `rest` is the residual then.
+def _subtract(x: Array, flat: Array, chosen: Array, value: Array, rest: Array) -> float:
+    """rest ← x − Σ value_k z_k; its squared norm.
 
     A tile of the residual stays in registers while all atoms of the code are subtracted.
     """
-    x, flat, d = state.x[r], atoms.rows.reshape(-1), atoms.rows.shape[1]
+    d = x.size
     whole = d - d % (WIDE // x.itemsize)
     for s in range(0, whole, WIDE // x.itemsize):
         v = wide(x, s)
-        for k in range(used):
-            v = minus(v, x.dtype.type(state.value[r, k]), wide(flat, state.chosen[r, k] * d + s))
+        for k in range(chosen.size):
+            v = minus(v, x.dtype.type(value[k]), wide(flat, chosen[k] * d + s))
         store(rest, s, v)
     for s in range(whole, d - d % (NARROW // x.itemsize), NARROW // x.itemsize):
         u = narrow(x, s)
-        for k in range(used):
-            u = minus(u, x.dtype.type(state.value[r, k]), narrow(flat, state.chosen[r, k] * d + s))
+        for k in range(chosen.size):
+            u = minus(u, x.dtype.type(value[k]), narrow(flat, chosen[k] * d + s))
         store(rest, s, u)
     for i in range(d - d % (NARROW // x.itemsize), d):
         a = x[i]
-        for k in range(used):
-            a -= x.dtype.type(state.value[r, k]) * flat[state.chosen[r, k] * d + i]
+        for k in range(chosen.size):
+            a -= x.dtype.type(value[k]) * flat[chosen[k] * d + i]
         rest[i] = a
     total = 0.0
     for i in range(d):
@@ -268,10 +275,15 @@ def verdict(left2: float, target2: float, used: int, steps: int, rules: PursuitR
 
 @part
 def finish(atoms: Atoms, rules: PursuitRules, state: BlockState, rest: Array, r: int) -> None:
-    """Compute ‖residual‖² of a finished signal from its definition; CONVERGED if it is rounding."""
-    state.residual2[r] = residual2(atoms, state, np.int64(state.size[r]), rest, r)
-    if state.residual2[r] <= rules.zero * rules.zero * state.norm2[r]:
-        state.status[r] = CONVERGED
+    """The last word on ‖residual‖² of a finished signal; CONVERGED if it is rounding.
+
+    The difference of squares stands while it has its digits, and is replaced by the definition
+    where it may have lost some.
+    """
+    if state.residual2[r] <= rules.cancelled * state.norm2[r]:
+        state.residual2[r] = residual2(atoms, state, np.int64(state.size[r]), rest, r)
+        if state.residual2[r] <= rules.zero * rules.zero * state.norm2[r]:
+            state.status[r] = CONVERGED
 
 
 # Matching pursuit ------------------------------------------------------------------------
@@ -423,6 +435,7 @@ def _pursue_orthogonally(
         solve_upper(work.lower, work.along, state.value[r], used)
         if _has_short_pivot(atoms, rules, state, work, r):
             _refine(atoms, state, work, r)
+            state.residual2[r] = residual2(atoms, state, used, work.rest, r)
         finish(atoms, rules, state, work.rest, r)
     return missing
 
@@ -434,8 +447,8 @@ def _has_short_pivot(
     """Return whether a pivot of the factor has lost digits, and the coefficients with it."""
     is_short = False
     for k in range(state.size[r]):
-        pivot = 1 / (work.lower[k, k] * work.lower[k, k])
-        is_short |= pivot <= rules.cancelled * atoms.norm2[state.chosen[r, k]]
+        inverse = work.lower[k, k] * work.lower[k, k]
+        is_short |= rules.cancelled * atoms.norm2[state.chosen[r, k]] * inverse >= 1
     return is_short
 
 
