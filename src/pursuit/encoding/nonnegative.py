@@ -18,11 +18,12 @@ from pursuit.atoms.cone import Cone
 from pursuit.base.cores import thread_count
 from pursuit.base.errors import InputError
 from pursuit.base.progress import bar
-from pursuit.base.scaling import check_range
+from pursuit.base.scaling import check_range, row_norms
 from pursuit.base.status import Status
 from pursuit.base.threads import for_each_block, new_halt, single_threaded_blas
 from pursuit.base.tolerances import tolerances
 from pursuit.base.validation import Array, real_array
+from pursuit.encoding.block import check_rows
 from pursuit.encoding.encoder import Encoder
 from pursuit.kernels import nonnegative as kernels
 
@@ -76,6 +77,7 @@ def simplex_fits(
     Parameters are those of `nonnegative_fits`.
     """
     rows, matrix, dtype = _checked(signals, atoms)
+    check_rows("signals", "signal", rows, np.einsum("ij,ij->i", rows, rows, dtype=_DOUBLE))
     frame = _CenteredAtoms.of(matrix)
     m, n = len(rows), len(matrix)
     fits = Fits(np.empty((m, n), dtype), np.empty(m), np.empty(m, bool))
@@ -119,7 +121,7 @@ def _fit_block(
 ) -> None:
     here, atoms = slice(number * BLOCK, (number + 1) * BLOCK), frame.atoms
     x = rows[here] - frame.center
-    norms = np.linalg.norm(x, axis=1)
+    norms = row_norms(x)
     shares = np.zeros((len(x), len(atoms)))
     kernels.simplex(frame.gram, x @ atoms.T, norms, shares, fits.finished[here], scratch, flag)
     fits.coefficients[here], fits.residual_norms[here] = _refined(frame, x, shares, scratch)
@@ -138,21 +140,20 @@ def _refined(
     kernels.refine_simplex(frame.gram, residual @ frame.atoms.T, refined, scratch)
     # They sum to one up to rounding, or to zero where the call was interrupted.
     shares /= np.maximum(shares.sum(axis=1, keepdims=True), 0.5)
-    before = np.linalg.norm(x - shares @ frame.atoms, axis=1)
-    after = np.linalg.norm(x - refined @ frame.atoms, axis=1)
+    before = row_norms(x - shares @ frame.atoms)
+    after = row_norms(x - refined @ frame.atoms)
     worse = np.flatnonzero(~(after <= before))
     refined[worse], after[worse] = shares[worse], before[worse]
     return refined, after
 
 
 def _checked(signals: object, atoms: object) -> tuple[Array, Array, np.dtype[Any]]:
-    """Return signals and atoms as rows, and the type of the coefficients."""
+    """Return signals, unchecked in range, and atoms as rows, and the type of the coefficients."""
     rows, matrix = real_array("signals", signals, ndim=2), real_array("atoms", atoms, ndim=2)
     if rows.shape[1] != matrix.shape[1]:
         raise InputError(
             f"signals: expected rows of {matrix.shape[1]} numbers, as many as an atom has, got "
             f"shape {rows.shape}"
         )
-    check_range("signals", rows, "signal")
     check_range("atoms", matrix, "atom")
     return rows, matrix, np.result_type(rows.dtype, matrix.dtype)

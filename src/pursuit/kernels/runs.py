@@ -345,7 +345,8 @@ def exact_residual2(watch: Watch, i: int, coef: Array) -> float:
             state.value[i, used] = coef[j]
             used += 1
     state.size[i] = used
-    return residual2(watch.atoms, state, used, watch.rest, i)
+    left: float = residual2(watch.atoms, state, used, watch.rest, i)
+    return left
 
 
 @strict
