@@ -95,13 +95,14 @@ def test_float32_atoms_of_very_different_lengths_are_pursued_to_the_end(method, 
         assert (true <= double.residual_norms + 1e-5 * np.linalg.norm(x, axis=1)).all()
 
 
-@pytest.mark.parametrize("name", ["orthogonal", "blended"])
-def test_float32_atoms_of_very_different_lengths_are_solved_to_the_end(name):
+def test_float32_atoms_of_very_different_lengths_are_solved_to_the_end():
     for seed in range(5):
         rng = np.random.default_rng(seed)
         atoms = rng.standard_normal((12, 16)) * 10 ** rng.uniform(-3, 3, (12, 1))
         f = SquaredDistance(rng.standard_normal(16).astype(np.float32))
-        result = solve(f, Dictionary(atoms.astype(np.float32)), name, unit_atoms=False, tol=0)
+        result = solve(
+            f, Dictionary(atoms.astype(np.float32)), "orthogonal", unit_atoms=False, tol=0
+        )
         best = np.linalg.lstsq(atoms.astype(np.float32).astype(np.float64).T, f.b, rcond=None)
         rest = np.linalg.norm(f.b - best[0] @ atoms.astype(np.float32))
         assert np.sqrt(2 * result.value) <= rest * (1 + 1e-5)
