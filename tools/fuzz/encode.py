@@ -73,13 +73,14 @@ def random_job(case: Case) -> Job:
     d, n = case.integer(1, 14), case.integer(1, 24)
     m = case.integer(1, 12) if case.chance(0.9) else case.integer(100, 200)
     # Atoms that nearly depend on each other are what orthogonal pursuit has to skip.
-    matrix = rows(case, n, d, precision(case), *(["nearly equal"] if case.chance(0.2) else []))
-    method = case.weighted(METHODS)
+    stalls = case.chance(0.15)
+    matrix = rows(case, n, d, precision(case), *(["nearly equal"] if stalls else []))
+    method = "orthogonal" if stalls else case.weighted(METHODS)
     options: dict[str, Any] = {"method": method, "progress": False}
     options["max_iter"] = case.choose(1, 3, 20, 200)
-    if method not in ACCELERATED and case.chance(0.5):
+    if method not in ACCELERATED and case.chance(0.1 if stalls else 0.5):
         options["n_nonzero"] = case.integer(1, 8)
-    if case.chance(0.3):
+    if case.chance(0.1 if stalls else 0.3):
         options["rtol"] = case.choose(0.5, 1e-2, 1e-5)
     if case.chance(0.1):
         options["atol"] = case.choose(1.0, 1e-3)
