@@ -166,3 +166,15 @@ def test_a_function_that_falls_for_ever_has_no_minimizer():
 
 def test_a_line_search_that_finds_nothing_stays_where_the_function_falls():
     assert line_search(lambda t: 1.0, 1.0, max_evaluations=20) == 0
+
+
+def test_a_line_search_never_ends_above_where_it_began():
+    """φ falls steeply near 0 only, and rises for long at a rate that is small beside that."""
+    for sharpness, rate in ((1e3, 1e-4), (1e5, 5e-4), (10.0, 1e-3)):
+
+        def derivative(t, sharpness=sharpness, rate=rate):
+            return -np.exp(-sharpness * t) + rate
+
+        t = line_search(derivative, 1 - rate, start=1.0)
+        assert 0 < t
+        assert rate * t - (1 - np.exp(-sharpness * t)) / sharpness < 0
