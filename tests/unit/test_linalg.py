@@ -176,5 +176,5 @@ def test_a_line_search_never_ends_above_where_it_began():
             return -np.exp(-sharpness * t) + rate
 
         t = line_search(derivative, 1 - rate, start=1.0)
-        assert 0 < t
+        assert t > 0
         assert rate * t - (1 - np.exp(-sharpness * t)) / sharpness < 0
