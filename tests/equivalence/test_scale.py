@@ -309,10 +309,7 @@ Y_AND_X = pytest.mark.parametrize(("y_too", "x_too"), [(1, 0), (0, 1)], ids=["y 
 @Y_AND_X
 @pytest.mark.parametrize("l2", [0.0, 0.5])
 @pytest.mark.parametrize("method", OVER_COORDINATES)
-def test_solve_for_least_squares(method, l2, y_too, x_too, dtype, power, request):
-    if dtype == "f4" and x_too and method in ("accelerated", "accelerated-affine-invariant"):
-        reason = "accelerated methods multiply four magnitudes of X in float32"
-        request.applymarker(pytest.mark.xfail(strict=True, reason=reason))
+def test_solve_for_least_squares(method, l2, y_too, x_too, dtype, power):
     yt, xt = y_too * power, x_too * power
 
     def run(yt, xt):

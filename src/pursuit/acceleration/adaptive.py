@@ -202,8 +202,7 @@ def exploring(run: Run, given: object | None, m: int | None) -> Explore:
 def _everything(y: Point, p: Array) -> tuple[float, Move]:
     c = y.correlations().astype(np.float64)
     weights = p * c
-    u = weights.astype(y.coef.dtype, copy=False)
-    return float(weights @ c), lambda v, alpha: _along_all(v, alpha, u)
+    return float(weights @ c), lambda v, alpha: _along_all(v, alpha * weights)
 
 
 def _drawn(y: Point, weights: Array, draw: Stream, m: int) -> tuple[float, Move]:
@@ -240,10 +239,10 @@ def _weighed(run: Run, sampling: Sampling, m: int) -> Explore:
     return explore
 
 
-def _along_all(v: Point, alpha: float, weights: Array) -> None:
-    """v ← v − α Σ weights_j z_j over all atoms."""
+def _along_all(v: Point, weights: Array) -> None:
+    """v ← v − Σ weights_j z_j over all atoms."""
     v = cast(CombiningPoint, v)  # as points over finite sets are that may be blended
-    v.shift(alpha, v.gather(weights))
+    v.shift(1.0, v.gather(weights.astype(v.coef.dtype, copy=False)))
 
 
 def _along(v: Point, weight: float, slope: Callable[[Atom], float], draw: Stream, m: int) -> None:

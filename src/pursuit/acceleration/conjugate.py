@@ -18,7 +18,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from dataclasses import dataclass
-from math import inf, nan, sqrt
+from math import inf, log2, nan, sqrt
 
 import numpy as np
 
@@ -100,7 +100,9 @@ class ConjugateStepper(Stepper):
         along, falls = float(c @ away), self._falls(energy, size * float(self._p @ self._h))
         gain = 0.0
         if falls:
-            u = self.x.gather(weights.astype(self.x.coef.dtype, copy=False))
+            # In units of about its H-length, exactly: Hu multiplies four magnitudes of the data.
+            unit = 2.0 ** round(0.5 * log2(self._reach(weights)))
+            u = self.x.gather((weights / unit).astype(self.x.coef.dtype, copy=False))
             gain = self._improve(c, u, along if abs(along) > rounding else 0.0)
         if not gain > 0:
             if self._renewed(c, energy):
@@ -112,7 +114,7 @@ class ConjugateStepper(Stepper):
         memory.v = memory.v - alpha * weights  # v_{t+1} = v_t − αu
         memory.beta += alpha
         memory.fallen += gain
-        self._follow(alpha, u)
+        self._follow(alpha * unit, u)
         return Progress(None, 1.0, nan, slope, gain)
 
     @abstractmethod
