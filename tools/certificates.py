@@ -146,7 +146,7 @@ def random_problem(seed: int, near: bool = False) -> Problem:
         "max_iter": int(rng.choice(STEPS)),
         "unit_atoms": bool(rng.random() < 0.8),
         "tol": 0.0,
-        "seed": seed,
+        "rng": seed,
     }
     names = [name for name in methods.NAMED if name != "gradient-free"]
     kind = f"{np.dtype(dtype).name}, {loss_name}, {atoms_name}, {penalty_name}"

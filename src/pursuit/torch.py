@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from pursuit.encoding.tensors.codes import TopK as TopK
 
 __all__ = ["PursuitEncoder", "TopK", "encode"]
-_CLASSES = ("PursuitEncoder", "TopK")
+_HOME = ("PursuitEncoder", "TopK")
 
 
 def encode(
@@ -114,7 +114,7 @@ def _tensors() -> Any:
 
 
 def __getattr__(name: str) -> Any:
-    if name not in _CLASSES:
+    if name not in _HOME:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return getattr(_tensors(), name)
 

@@ -126,6 +126,6 @@ def hard_problem(seed, largest=5):
     options = {
         "max_iter": int(rng.choice([0, 1, 3, 10, 40, 150])),
         "unit_atoms": bool(rng.random() < 0.8),
-        "seed": seed,
+        "rng": seed,
     }
     return Hard(f, atoms, x0, f"{kinds[0]}, {kinds[1]}, {np.dtype(dtype).name}", options)

@@ -95,7 +95,7 @@ def test_algorithm_4_takes_the_quality_of_the_oracle_into_its_nu(delta):
     assert geometry.nu(atoms) == pytest.approx(4 / delta**2)
     runs = []
     for seed in range(40):
-        points = iterates(f, atoms, "accelerated-matching-pursuit", np.zeros(4), 30, seed=seed)
+        points = iterates(f, atoms, "accelerated-matching-pursuit", np.zeros(4), 30, rng=seed)
         runs.append([f.value(x) for x in points])
     t = np.arange(1, len(runs[0]))
     distance2 = 4 * b @ b  # P = 4I

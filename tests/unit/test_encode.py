@@ -111,7 +111,7 @@ def test_orthogonal_pursuit_lists_atoms_in_the_order_of_choice():
         ({"atoms": ATOMS[0]}, ["atoms", "rows", "(16,)"]),
         ({"atoms": np.zeros((0, 16))}, ["atoms", "at least one"]),
         ({"method": "somp"}, ["method", "orthogonal", "'somp'"]),
-        ({"method": "ols"}, ["method", "orthogonal", "'orthogonal-least-squares'"]),
+        ({"method": "ols"}, ["method", "orthogonal", "'ols'"]),
         ({"n_nonzero": 0}, ["n_nonzero", "at least 1", "0"]),
         ({"n_nonzero": 2.5}, ["n_nonzero", "2.5"]),
         ({"max_iter": 0}, ["max_iter", "at least 1"]),
